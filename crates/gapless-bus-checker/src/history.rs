@@ -23,7 +23,6 @@ impl History {
     /// The journal must have no writer. An incomplete transaction at its end is ignored.
     ///
     /// # Errors
-    ///
     /// The journal or the bytes of a transaction are invalid.
     pub fn read(journal: &Path) -> Result<Self, String> {
         let reader = JournalReader::open(journal).map_err(|error| error.to_string())?;
@@ -39,7 +38,6 @@ impl History {
     /// Appends the next frame.
     ///
     /// # Errors
-    ///
     /// The frame is not the next one, or completes an invalid transaction.
     pub fn take(&mut self, frame: &Frame<'_>) -> Result<(), String> {
         let (sequence, time_ns) = (frame.sequence(), frame.timestamp_ns());

@@ -35,7 +35,6 @@ impl ReportedOutcomes {
     /// Call it before the command is sent.
     ///
     /// # Panics
-    ///
     /// If the label is in use.
     pub fn record_sent(&mut self, label: u64, identifier: Option<u128>) {
         let before = self.commands.insert(label, (ReportedOutcome::Unknown, identifier));
@@ -45,11 +44,9 @@ impl ReportedOutcomes {
     /// Records the outcome reported to the caller.
     ///
     /// # Errors
-    ///
     /// Another outcome was reported before.
     ///
     /// # Panics
-    ///
     /// If no command has this label.
     pub fn report(&mut self, label: u64, outcome: ReportedOutcome) -> Result<(), String> {
         let (known, _) = self.commands.get_mut(&label).expect("a label of a command that was sent");
@@ -74,7 +71,6 @@ impl ReportedOutcomes {
     /// commands.
     ///
     /// # Errors
-    ///
     /// The violated invariant, in words.
     pub fn check(&self, history: &History) -> Result<OutcomeCounts, String> {
         let mut done = BTreeMap::<u64, &Transaction>::new();

@@ -61,7 +61,6 @@ impl Decision {
     /// Decodes a complete transaction.
     ///
     /// # Errors
-    ///
     /// The bytes are invalid.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let mut rest = ByteReader(bytes);

@@ -1,5 +1,3 @@
-//! [`Context`]: a handler's view of its message, and the outputs that it may produce.
-
 use crate::outputs::{OutputDraft, Outputs, TimerChange};
 use crate::random;
 use crate::reject::Reject;
@@ -11,41 +9,35 @@ use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
 pub struct Context<'a> {
     pub(crate) outputs: &'a mut Outputs,
     pub(crate) sessions: &'a dyn NoticeReceivers,
-    /// The service runs on an event stream: it publishes, and has no sessions to reply to.
     pub(crate) is_on_event_stream: bool,
     pub(crate) sequence: u64,
     pub(crate) time_ns: u64,
     pub(crate) session: u64,
     pub(crate) session_seq: u64,
     pub(crate) version: u32,
-    /// Count of random numbers drawn so far.
     pub(crate) drawn: u64,
 }
 
-/// Longest output of a handler, bytes. Equal in all streams and versions, so that a replay hits the limit at the same
-/// messages as the live run.
+/// Longest output of a handler, bytes. Equal in all streams and versions, so that replays hit it at the same messages.
 pub const OUTPUT_LENGTH_MAX: usize = gapless_transport::link::ANSWER_LENGTH_MAX;
 
-/// Buffer for a direct encoder whose caller names no length, bytes.
 const DIRECT_LENGTH_MAX: usize = 4096;
 
 impl Context<'_> {
-    /// Returns the message's sequence: unique, without gaps, the same at every replay. A good source of identifiers.
+    /// Returns the message's sequence: unique, without gaps, the same at every replay.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Returns the sequenced time, nanoseconds since the epoch: strictly rising, the same at every replay.
+    /// Returns the sequenced time, ns since the epoch: strictly rising, the same at every replay.
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
         self.time_ns
     }
 
-    /// Draws the next random number, uniform over all 2⁶⁴ values.
-    ///
-    /// It is derived from the message's sequence and time, so it is the same on every member, at every replay and in
-    /// later program versions ([`random`]). Anyone who knows both can compute it: never use it for secrets.
+    /// Draws the next random number, uniform over all 2⁶⁴ values: the same on every member, at every replay and in
+    /// later program versions ([`random`]). Derived from the message's sequence and time: never use it for secrets.
     #[must_use]
     pub const fn random(&mut self) -> u64 {
         let number = random::number(self.sequence, self.time_ns, self.drawn);
@@ -89,7 +81,7 @@ impl Context<'_> {
         self.reply_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
     }
 
-    /// Replies by writing fields in place through the message's encoder.
+    /// Replies through the message's direct encoder.
     ///
     /// # Errors
     /// The message does not fit 4 KiB (see [`Context::reply_bytes`]), the handler has replied already, or the service
@@ -114,10 +106,9 @@ impl Context<'_> {
         })
     }
 
-    /// Replies with a payload of at most `length_max` bytes: `encode` writes it and returns its length.
-    ///
-    /// Above 1,048,512 bytes nothing is encoded, and the handler continues as usual. The command takes effect, and its
-    /// client gets [`gapless_client::ClientError::ReplyTooLong`] in place of the reply.
+    /// Replies with a payload of at most `length_max` bytes: `encode` writes it and returns its length. Above 1,048,512
+    /// bytes nothing is encoded, the command still takes effect, and its client gets
+    /// [`gapless_client::ClientError::ReplyTooLong`].
     ///
     /// # Errors
     /// `encode` fails, the handler has replied already, or the service runs on an event stream.
@@ -141,26 +132,20 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Sends an unsolicited object, a *notice*, to `session`. It is kept until the session has received it, and is
-    /// delivered exactly once, even across restarts of the service and reconnects of the client.
-    ///
-    /// For a session that is not open (closed, expired, unknown, 0) the notice is dropped without an error, so that one
-    /// departed receiver does not fail a command for all. [`Context::room_for_notices`] tells whether a session is
-    /// open.
-    ///
-    /// Send first, then change the state: a refusal at the limit then has no effect.
+    /// Sends an unsolicited object, a *notice*, to `session`: delivered exactly once, even across restarts of the
+    /// service and reconnects of the client. Dropped without an error if the session is not open
+    /// ([`Context::room_for_notices`]), so that one departed receiver does not fail a command for all. Send first, then
+    /// change the state: a refusal at the limit then has no effect.
     ///
     /// # Errors
-    /// The session has 1,024 unacknowledged_notices notices, including those of this call; the object cannot be encoded; or the
-    /// service runs on an event stream, which has no sessions: publish instead. Nothing of this message is sent then.
-    /// The handler may refuse with this error (`?`) or continue without the notice. The result is the same at each
-    /// replay and on each member.
+    /// The session has 1,024 unacknowledged notices, including those of this call; the object cannot be encoded; or the
+    /// service runs on an event stream. Nothing of this message is sent then. The handler may refuse (`?`) or continue.
     pub fn send<M: Encode>(&mut self, session: u64, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.send_bytes(session, schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
     }
 
-    /// Sends a notice like [`Context::send`], from a payload of at most `length_max` bytes that `encode` writes.
+    /// Sends a notice like [`Context::send`], of at most `length_max` bytes that `encode` writes.
     ///
     /// # Errors
     /// As for [`Context::send`]; `length_max` is above 1,048,512 bytes, or `encode` fails.
@@ -173,7 +158,6 @@ impl Context<'_> {
         encode: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), Reject> {
         self.check_replies()?;
-        // Notices of this call are counted by session only when all of them together could exceed the limit.
         let kept = self.sessions.unacknowledged_notices(session).unwrap_or(0);
         if kept + self.outputs.notices.len() >= NOTICES_UNRECEIVED_MAX && self.room_for_notices(session) == Some(0) {
             return Err(notices_full(session));
@@ -201,7 +185,7 @@ impl Context<'_> {
         self.publish_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
     }
 
-    /// Publishes by writing fields in place through the message's encoder.
+    /// Publishes through the message's direct encoder.
     ///
     /// # Errors
     /// The message does not fit 4 KiB (see [`Context::publish_bytes`]), or the service has a stream of its own.
@@ -214,12 +198,11 @@ impl Context<'_> {
         self.publish_bytes(schema, M::ENCODING, DIRECT_LENGTH_MAX, |buffer| encode_direct::<M>(buffer, write))
     }
 
-    /// Publishes a payload of at most `length_max` bytes, which `encode` writes, to the event stream that the service
-    /// runs on. The stream has it once, although every instance of the service publishes it.
+    /// Publishes a payload of at most `length_max` bytes that `encode` writes. The stream has it once, although every
+    /// instance of the service publishes it.
     ///
     /// # Errors
-    /// `length_max` is above 1,048,512 bytes, `encode` fails, or the service has a stream of its own: it replies
-    /// instead.
+    /// `length_max` is above 1,048,512 bytes, `encode` fails, or the service has a stream of its own.
     #[inline]
     pub fn publish_bytes<E: std::fmt::Display>(
         &mut self,
@@ -236,8 +219,8 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Schedules a call of [`crate::Service::on_timer`] with `timer` once sequenced time has reached `deadline_ns`.
-    /// Replaces a timer with the same identifier.
+    /// Schedules [`crate::Service::on_timer`] with `timer` once sequenced time has reached `deadline_ns`. Replaces a
+    /// timer with the same identifier.
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.outputs.timers.push(TimerChange::Set { timer, deadline_ns });
     }
@@ -247,7 +230,6 @@ impl Context<'_> {
         self.outputs.timers.push(TimerChange::Cancel { timer });
     }
 
-    /// Fails on an event stream, which has no sessions to reply or send to.
     #[inline]
     fn check_replies(&self) -> Result<(), Reject> {
         if self.is_on_event_stream {
@@ -256,7 +238,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Stages an output that may be refused for its length. A reply is not: see [`Context::reply_bytes`].
+    /// Not for replies: see [`Context::reply_bytes`].
     #[inline]
     fn stage<E: std::fmt::Display>(
         &mut self,
@@ -278,7 +260,6 @@ fn notices_full(session: u64) -> Reject {
     format!("session {session} has {NOTICES_UNRECEIVED_MAX} unreceived notices, and may have no more").into()
 }
 
-/// Writes fields in place through the encoder of `M`; returns the length.
 #[inline]
 fn encode_direct<M: Direct>(
     buffer: &mut [u8],

@@ -1,5 +1,5 @@
-//! Dead letters: a log of commands that no handler took, one JSON object per line in `dead-letters.jsonl`. The journal
-//! has the command itself, at the sequence that the line names.
+//! Dead letters: a log of commands that no handler took, one JSON object per line in `dead-letters.jsonl`. The command
+//! itself is in the journal.
 
 mod unwritten_lines;
 
@@ -10,15 +10,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// File name in a service's directory.
 pub const FILE_NAME: &str = "dead-letters.jsonl";
 
-/// Log of dead letters. Each is written once, even when a restart applies its command again.
+/// Writes each letter once, even when a restart applies its command again.
 pub struct DeadLetters {
     file: Option<(PathBuf, File)>,
     last_sequence: u64,
     count: u64,
-    /// The file ends in the middle of a line.
     torn: bool,
     unwritten: unwritten_lines::UnwrittenLines,
 }
@@ -30,8 +28,8 @@ impl DeadLetters {
         Self { file: None, last_sequence: 0, count: 0, torn: false, unwritten: Default::default() }
     }
 
-    /// Opens the log in `directory`, to be continued. `last_journaled` is the last frame of the journal: lines for
-    /// later frames belong to frames that were lost in a crash, and others take their sequences.
+    /// Opens the log in `directory`. Lines for frames after `last_journaled`, the journal's end, belong to frames lost
+    /// in a crash.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -43,7 +41,7 @@ impl DeadLetters {
         let mut lines = BufReader::new(&file);
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).map_err(EngineError::system(action()))? > 0 {
-            // A line cut short by a full disk or a crash does not count; its command is recorded again.
+            // A line cut short by a crash does not count; its command is recorded again.
             torn = line.last() != Some(&b'\n');
             let sequence = if torn { None } else { sequence_of(&line).filter(|sequence| *sequence <= last_journaled) };
             last_sequence = sequence.unwrap_or(0).max(last_sequence);
@@ -52,13 +50,12 @@ impl DeadLetters {
         Ok(Self { file: Some((path, file)), last_sequence, count: 0, torn, unwritten: Default::default() })
     }
 
-    /// Returns the number of dead letters since the start.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Writes `letter`, unless the log has it already. Keeps it for later if the disk has no room.
+    /// Writes `letter`, unless the log has it already; keeps it for later if the disk is full.
     pub fn record(&mut self, letter: &DeadLetter) {
         let DeadLetter { sequence, session, session_seq, schema, reason } = letter;
         if *sequence <= self.last_sequence {
@@ -81,7 +78,6 @@ impl DeadLetters {
         self.write_unwritten();
     }
 
-    /// Retries postponed lines, once a second. Called at each turn.
     #[inline]
     pub fn write_unwritten(&mut self) {
         if !self.unwritten.is_empty()
@@ -103,7 +99,6 @@ impl Drop for DeadLetters {
     }
 }
 
-/// Opens the file; the directory's owner owns it, even when root creates it.
 fn open_to_append(path: &Path) -> io::Result<File> {
     gapless_journal::own_file(path)?;
     let file = checked_file::open_or_create(path, 0o600)?;
@@ -130,10 +125,8 @@ fn push_escaped(line: &mut String, text: &str) {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Sequence of the command, under which the journal has it whole.
     pub sequence: u64,
     pub session: u64,
-    /// Number of the command in its session.
     pub session_seq: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,

@@ -1,8 +1,5 @@
-//! Checks that all files of a directory come from one history ([`verify`]), and starts a new history from a directory
-//! that was restored from a backup on purpose ([`restore`]). For the directories of streams, service hosts and members.
-//!
-//! Called by commands while no process uses the directory. [`verify`] changes nothing; [`restore`] takes the journal's
-//! lock.
+//! Checks that all files of a directory come from one history ([`verify`], changes nothing), and starts a new history
+//! from a restored backup ([`restore`], takes the journal's lock). No process may use the directory.
 
 use crate::{EngineError, skips, snapshot};
 use gapless_agent::checked_file;
@@ -15,26 +12,20 @@ use gapless_stream::locked_directory::check_kinds;
 use gapless_stream::{StreamError, sequencer_state_writer};
 use std::path::{Path, PathBuf};
 
-/// Result of [`verify`].
 #[derive(Debug)]
 pub struct DirectoryReport {
-    /// The journal, and the files that contradict it.
     pub journal: VerifyReport,
-    /// States and snapshots, with any damage found in them.
     pub files: Vec<FileReport>,
-    /// Skipped commands according to the stream, each with the sequence of its mark.
+    /// Skipped commands, each with the sequence of its mark.
     pub skips: Vec<(u64, u64)>,
-    /// Reason why this program cannot start an undamaged directory: its format is newer.
+    /// Newer format that keeps this program from starting an undamaged directory.
     pub foreign: Option<String>,
 }
 
-/// A state or a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReport {
     pub path: PathBuf,
-    /// Last frame that it contains.
     pub sequence: u64,
-    /// Damage of the file itself; `None` if it is whole.
     pub damage: Option<String>,
 }
 
@@ -46,7 +37,7 @@ impl DirectoryReport {
     }
 }
 
-/// Reads every frame of the journal in `layout`, and all files next to it that must come from the same history.
+/// Reads every frame of the journal in `layout`, and all files next to it.
 ///
 /// # Errors
 /// The directory has no readable journal, or as for [`check_kinds`].
@@ -80,20 +71,18 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     Ok(DirectoryReport { journal, files, skips: marks, foreign })
 }
 
-/// Result of [`restore`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreReport {
-    /// Last frame of the new history.
     pub last_sequence: u64,
     pub incarnation_before: u64,
     pub incarnation: u64,
-    /// States and snapshots that do not belong to this history, under their new names.
+    /// Files of other histories, under their new names.
     pub set_aside: Vec<PathBuf>,
 }
 
-/// Starts a new history, in a new incarnation, from the directory of a stream or a service host. It keeps the whole
-/// journal, and those states and snapshots that come from one history with it; the others are renamed. From then on,
-/// clients and instances that have seen more of the old incarnation are refused. If interrupted, call it again.
+/// Starts a new history, in a new incarnation, from the directory of a stream or a service host. Keeps the journal and
+/// the files of its history; renames the others. From then on, clients and instances that have seen more of the old
+/// incarnation are refused. If interrupted, call it again.
 ///
 /// # Errors
 /// The directory is in use, has no intact journal, belongs to a member or a relay, or as for [`check_kinds`].
@@ -113,7 +102,6 @@ pub fn restore(layout: &StreamLayout) -> Result<RestoreReport, EngineError> {
     }
     check_kinds(layout)?;
     let record = DirectoryRecord::read(layout)?;
-    // Any kind is accepted here: those that cannot be restored are refused above.
     if let Some(reason) = record.and_then(|record| record.refusal(&[&record.kind])) {
         return Err(refuse(&reason));
     }
@@ -129,8 +117,8 @@ pub fn restore(layout: &StreamLayout) -> Result<RestoreReport, EngineError> {
     Ok(RestoreReport { last_sequence, incarnation_before: before, incarnation, set_aside })
 }
 
-/// Gives the cluster's new incarnation to the states and snapshots of a member that is recovered by force, if they come
-/// from one history with the journal up to `last_sequence`. Renames the others, and returns their new paths.
+/// Gives the cluster's new incarnation to the states and snapshots of a member that is recovered by force, if the
+/// journal up to `last_sequence` confirms them. Renames the others, and returns their new paths.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -145,8 +133,7 @@ pub fn adopt(
     Ok(set_aside)
 }
 
-/// Renames states and snapshots of another stream or incarnation, those that the journal contradicts, and damaged ones,
-/// which cannot take the new incarnation.
+/// Damaged files are renamed too: they cannot take the new incarnation.
 fn rename_foreign_files(
     layout: &StreamLayout,
     journal: &JournalReader,
@@ -175,8 +162,8 @@ fn give_identity(layout: &StreamLayout, identity: StreamIdentity) -> Result<(), 
     snapshot::adopt(&layout.snapshots(), identity)
 }
 
-/// Tells whether the directory belongs, or has belonged, to a member of a cluster: it has one of a member's small
-/// files, or consensus records in its journal.
+/// Tells whether the directory belongs, or has belonged, to a cluster member: it has a member's small files, or
+/// consensus records in its journal.
 #[must_use]
 pub fn is_member(layout: &StreamLayout) -> bool {
     let has_records =
@@ -184,10 +171,8 @@ pub fn is_member(layout: &StreamLayout) -> bool {
     ["instance", "voting", "ballot"].iter().any(|name| layout.root().join(name).exists()) || has_records()
 }
 
-/// Checks one file by itself; returns its damage.
 type StateFileCheck = fn(&Path, StreamIdentity, u64) -> Option<String>;
 
-/// Pairs each state and snapshot with its check.
 fn pair_with_checks<'a>(
     states: &'a [FilePoint],
     snapshots: &'a [FilePoint],
@@ -207,7 +192,6 @@ fn damage_of(point: &FilePoint, check: StateFileCheck) -> Option<String> {
     }
 }
 
-/// Renames a file so that no recovery finds it.
 fn rename_foreign_file(path: &Path) -> Result<PathBuf, EngineError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let candidates = (1..).map(|number: u64| path.with_file_name(format!("{name}.cut-{number}")));

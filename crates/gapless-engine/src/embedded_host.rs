@@ -1,5 +1,5 @@
-//! [`EmbeddedHost`]: a stream and its service without agent threads. The owner polls it and passes commands by method
-//! calls. Only blocking work, disk syncs and snapshot writes, runs on helper threads.
+//! [`EmbeddedHost`]: a stream and its service, polled by their owner. Only disk syncs and snapshot writes run on helper
+//! threads.
 
 use crate::service_host::{EmbeddedParts, ServiceHost};
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
@@ -22,23 +22,19 @@ pub struct EmbeddedHost {
     clock: Clock,
     window: Window,
     waker: Waker,
-    /// Commands appended since the last turn.
     unpublished: usize,
-    /// Number of unpublished commands that triggers a turn.
     batch: usize,
     length_max: usize,
     failure: Option<AgentFailure>,
 }
 
-/// Default number of commands between two turns.
 const BATCH: usize = 64;
 
-/// Outcome of a command. Final once the stream is released up to `last_sequence`.
+/// Outcome of a command, final once the stream is released up to `last_sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandOutcome<'a> {
-    /// Last frame of its transaction.
     pub last_sequence: u64,
-    /// The reply, or the text of a refusal by the engine.
+    /// `Err`: text of a refusal by the engine.
     pub reply: Result<&'a [u8], &'a str>,
 }
 
@@ -107,7 +103,6 @@ impl EmbeddedHost {
             }
             DirectCommand::NotYet => Ok(None),
             DirectCommand::SessionUnknown => {
-                // The next call opens another session.
                 *session = None;
                 Ok(None)
             }
@@ -146,7 +141,7 @@ impl EmbeddedHost {
         })
     }
 
-    /// Takes a turn; if it finds no work, sleeps until there is some, for at most `most`.
+    /// Takes a turn; without work, sleeps until there is some, for at most `most`.
     ///
     /// # Errors
     /// As for [`EmbeddedHost::turn`].
@@ -154,8 +149,8 @@ impl EmbeddedHost {
         self.turn_or_sleep_unless(most, || false)
     }
 
-    /// Like [`EmbeddedHost::turn_or_sleep`], for an owner with other work: it does not sleep if `has_more` returns
-    /// true. A thread that adds such work must make `has_more` true before calling [`EmbeddedHost::waker`].
+    /// Like [`EmbeddedHost::turn_or_sleep`], but does not sleep if `has_more` returns true. A thread that adds such
+    /// work must make `has_more` true before calling [`EmbeddedHost::waker`].
     ///
     /// # Errors
     /// As for [`EmbeddedHost::turn`].
@@ -165,7 +160,7 @@ impl EmbeddedHost {
             return Ok(work);
         }
         self.waker.announce();
-        // Looks once more: work that arrived before the announcement has woken no thread.
+        // Work that arrived before the announcement has woken no thread.
         let turned = self.turn();
         if matches!(turned, Ok(0)) && !has_more() {
             self.waker.wait(gapless_agent::monotonic::saturating_ns(most));
@@ -188,7 +183,6 @@ impl EmbeddedHost {
         }
     }
 
-    /// Waker of the sleeping owner.
     #[must_use]
     pub const fn waker(&self) -> &Waker {
         &self.waker
@@ -201,21 +195,21 @@ impl EmbeddedHost {
         self.window.released_sequence()
     }
 
-    /// Returns the underlying host. Only [`EmbeddedHost::turn`] polls it.
+    /// Only [`EmbeddedHost::turn`] polls it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
         &self.host
     }
 
-    /// Stops in order: releases and applies all accepted commands, and writes a final snapshot if configured. Returns
-    /// the last sequence. The host cannot be used afterwards.
+    /// Releases and applies all accepted commands, and writes a final snapshot if configured. Returns the last
+    /// sequence. The host cannot be used afterwards.
     ///
     /// # Errors
     /// The host failed, before or during the stop.
     pub fn stop(&mut self) -> Result<u64, EngineError> {
         self.turn()?;
         let shared = self.ingress.shared();
-        // Release: pairs with the Acquire in Ingress::poll.
+        // Pairs with the Acquire in Ingress::poll.
         shared.stopped.store(true, Ordering::Release);
         self.turn()?;
         while !self.host.close_step(self.clock.now())? {
@@ -234,7 +228,7 @@ impl EmbeddedHost {
     }
 }
 
-/// Most events of a shutdown wake the owner; written snapshot files do not.
+/// Written snapshot files do not wake the owner.
 const CLOSING_SLEEP_NS_MAX: u64 = 1_000_000;
-/// Interval for polling a snapshot's completion, which wakes no thread.
+/// A completed snapshot wakes no thread.
 const SNAPSHOT_LOOK: Duration = Duration::from_millis(1);

@@ -1,5 +1,5 @@
-//! [`ErasedService`]: a service as a [`crate::fold::Fold`] uses it, without its type. The surrounding code is compiled
-//! once instead of once per service, at the price of one indirect call per message.
+//! [`ErasedService`]: a service without its type, so that the surrounding code is compiled once, at the price of one
+//! indirect call per message.
 
 use crate::EngineError;
 use crate::context::Context;
@@ -14,11 +14,9 @@ use gapless_schema::Encoding;
 use std::any::Any;
 use std::ops::RangeInclusive;
 
-/// A service with its handlers, or the state of a service whose handlers ran on the leader.
 pub(crate) trait ErasedService: Any + Send {
     fn versions(&self) -> RangeInclusive<u32>;
 
-    /// Switches to `_version` from the next frame on.
     fn become_version(&mut self, _version: u32) {}
 
     fn takes(&self, schema: u32, encoding: Encoding) -> bool;
@@ -37,7 +35,7 @@ pub(crate) trait ErasedService: Any + Send {
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 
-    /// Tells whether it applies transactions of handlers that ran on a leader.
+    /// True if the handlers ran on a leader.
     fn applies_transactions(&self) -> bool {
         false
     }
@@ -50,10 +48,6 @@ pub(crate) trait ErasedService: Any + Send {
         Ok(())
     }
 
-    /// Applies a transaction.
-    ///
-    /// # Errors
-    /// It does not apply, or leads to a state that differs from the leader's.
     fn apply(&mut self, _applied: &TransactionPosition, _read: &DecodedTransaction<'_>) -> Result<(), String> {
         Err("nothing applies it".to_owned())
     }
@@ -62,10 +56,6 @@ pub(crate) trait ErasedService: Any + Send {
         false
     }
 
-    /// Runs between two batches of frames, after `last_sequence`.
-    ///
-    /// # Errors
-    /// As for [`ErasedService::before_frame`].
     fn between_batches(
         &mut self,
         _last_sequence: u64,
@@ -75,8 +65,7 @@ pub(crate) trait ErasedService: Any + Send {
         Ok(())
     }
 
-    /// Tells whether a snapshot can be taken, because the state is that after the last frame. For a final snapshot this
-    /// must become true eventually.
+    /// Tells whether the state is that after the last frame. For a final snapshot this must become true eventually.
     ///
     /// # Errors
     /// As for [`ErasedService::before_frame`].
@@ -85,10 +74,8 @@ pub(crate) trait ErasedService: Any + Send {
     }
 }
 
-/// Position of a transaction, and its session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TransactionPosition {
-    /// Sequence of its last frame.
     pub sequence: u64,
     pub first_sequence: u64,
     pub first_timestamp_ns: u64,

@@ -1,5 +1,3 @@
-//! Errors of services: [`EngineError`].
-
 use gapless_agent::AgentFailure;
 use gapless_client::ClientError;
 use gapless_journal::JournalError;
@@ -32,11 +30,7 @@ pub enum EngineError {
     Cluster(Box<gapless_cluster::ClusterError>),
     /// A file could not be read or written.
     #[error("{action}: {source}")]
-    System {
-        /// Attempted operation, with the path.
-        action: String,
-        source: std::io::Error,
-    },
+    System { action: String, source: std::io::Error },
     /// A snapshot cannot be used.
     #[error("snapshot {path} is unusable: {reason}")]
     Snapshot { path: PathBuf, reason: String },
@@ -49,11 +43,7 @@ pub enum EngineError {
          else, history is another one. Start that program, stop it in order, so that a snapshot covers them, and start \
          this one then; or let the policy warn (OnOtherProgram::Warn)"
     )]
-    OtherProgram {
-        /// First frame after the newest snapshot.
-        first: u64,
-        last: u64,
-    },
+    OtherProgram { first: u64, last: u64 },
     /// A replay produced other outputs than the recorded ones.
     #[error(
         "the frames {first} to {last} put out something else now than when they were handled first ({path}), from {place} on: the \
@@ -61,17 +51,7 @@ pub enum EngineError {
          snapshot covers them, and start this one then; or let the policy accept it (OnOtherOutputs::Warn) until a snapshot \
          stands behind them"
     )]
-    OtherOutputs {
-        /// First frame of the record.
-        first: u64,
-        /// Last frame of the record.
-        last: u64,
-        /// Frames among which the first difference lies.
-        at: RangeInclusive<u64>,
-        /// The same range in words, with the command if it is one frame.
-        place: String,
-        path: PathBuf,
-    },
+    OtherOutputs { first: u64, last: u64, at: RangeInclusive<u64>, place: String, path: PathBuf },
     /// An option is invalid.
     #[error("option {option}: {reason}")]
     Option { option: &'static str, reason: String },
@@ -95,51 +75,24 @@ pub enum EngineError {
          {session_seq}): {reason}; its client was to hear that nothing happened. Check first, then change. To go on with the \
          handler as it is, set policy.check_refusals to Never: it decides whether anybody looks"
     )]
-    RefusalWithEffect {
-        /// Schema and template, or the timer with its due time.
-        message: String,
-        sequence: u64,
-        session: u64,
-        session_seq: u64,
-        reason: String,
-    },
+    RefusalWithEffect { message: String, sequence: u64, session: u64, session_seq: u64, reason: String },
     /// No handler takes a message, and the policy stops the service.
     #[error(
         "no handler takes {message} at sequence {sequence} (session {session}, session_seq {session_seq}): {reason}"
     )]
-    Unhandled {
-        /// Schema and template.
-        message: String,
-        sequence: u64,
-        session: u64,
-        session_seq: u64,
-        reason: String,
-    },
+    Unhandled { message: String, sequence: u64, session: u64, session_seq: u64, reason: String },
     /// The stream activates a version that the service does not have.
     #[error(
         "from sequence {sequence} on the service acts as version {version}, and this program has {first} to {last} only; \
          start it with a program that has this version"
     )]
-    Version {
-        version: u32,
-        /// First frame of that version, or the last frame of the snapshot that has it.
-        sequence: u64,
-        /// Lowest version of the service.
-        first: u32,
-        /// Highest version of the service.
-        last: u32,
-    },
+    Version { version: u32, sequence: u64, first: u32, last: u32 },
     /// The stream belongs to a service of the other kind: event-sourced or state-replicated.
     #[error(
         "frame {sequence} is of {found} service, and this one is {expected}: start the directory with a service of its kind, \
          and this service with a directory of its own"
     )]
-    Kind {
-        /// First frame that shows the kind.
-        sequence: u64,
-        found: &'static str,
-        expected: &'static str,
-    },
+    Kind { sequence: u64, found: &'static str, expected: &'static str },
     /// The stream has fixed other fault rules, for its whole life, than the policy has.
     #[error(
         "option policy: the stream says for its whole life that {}, and this start that {}: start with the rules of the stream, or \
@@ -160,7 +113,6 @@ pub enum EngineError {
     Corrupt { sequence: u64, reason: String },
 }
 
-/// Describes the rules, with their options.
 fn describe_rules(rules: FaultRules) -> String {
     let FaultRules { panic_is_dead_letter, unhandled_stops } = rules;
     let panic = if panic_is_dead_letter {
@@ -180,7 +132,6 @@ fn describe_rules(rules: FaultRules) -> String {
 impl From<gapless_cluster::ClusterError> for EngineError {
     fn from(error: gapless_cluster::ClusterError) -> Self {
         match error {
-            // Unwraps errors of the service itself.
             gapless_cluster::ClusterError::Service(source) => match source.downcast::<Self>() {
                 Ok(own) => *own,
                 Err(source) => Self::Cluster(Box::new(gapless_cluster::ClusterError::Service(source))),
@@ -190,7 +141,6 @@ impl From<gapless_cluster::ClusterError> for EngineError {
     }
 }
 
-/// Errors of a node's client are those of its stream.
 impl From<ClientError> for EngineError {
     fn from(error: ClientError) -> Self {
         Self::Stream(error.into())

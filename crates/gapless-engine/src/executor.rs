@@ -1,5 +1,3 @@
-//! [`Executor`]: the agent that applies released frames in order and replies to the publishers.
-
 mod outbox;
 
 use crate::EngineError;
@@ -35,17 +33,14 @@ const MESSAGES_WAITING: &str = "service.messages_waiting";
 
 /// Route of the replies.
 pub enum ReplyDelivery {
-    /// Sent by this agent.
     Direct(Egress),
-    /// Sent by the detached sender.
     Detached(SendQueue),
 }
 
-/// Duration of a full poll above which the next one takes fewer frames: a cluster member may share the thread and must
-/// send its heartbeats.
+/// Poll duration above which the next one takes fewer frames: a cluster member may share the thread and must send its
+/// heartbeats.
 const POLL_NS_MAX: u64 = 5_000_000;
 
-/// Agent that applies released frames and sends the replies.
 pub struct Executor {
     fold: Fold,
     cursor: GatingCursor,
@@ -56,9 +51,7 @@ pub struct Executor {
     snapshots: Option<SnapshotSchedule>,
     state_hasher: Option<StateHasher>,
     frames_per_poll_max: usize,
-    /// Limit of the next poll, adapted to the duration of the handlers.
     frames_per_poll: usize,
-    /// Start of the last poll, if it was full.
     full_since_ns: Option<u64>,
     counters: ExecutorCounters,
     next_sweep_ns: u64,
@@ -66,7 +59,6 @@ pub struct Executor {
     closing: bool,
 }
 
-/// Position at which an executor ends in a clean stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopPosition {
     /// End of the appended frames: they will be released.
@@ -75,47 +67,32 @@ pub enum StopPosition {
     Released,
 }
 
-/// Connections of an executor.
 pub struct ExecutorLinks {
-    /// Cursor of scope `Released`.
     pub cursor: GatingCursor,
-    /// Positions of appended and released frames.
     pub window: Window,
     pub stop_at: StopPosition,
     pub delivery: ReplyDelivery,
     pub sequencer: Mailbox<SequencerRequest>,
-    /// Wakes the sequencer's thread.
     pub sequencer_waker: Waker,
     pub from_sequencer: Mailbox<ResponderMessage>,
     pub dead_letters: DeadLetters,
     pub snapshots: Option<SnapshotSchedule>,
     pub state_hasher: Option<StateHasher>,
-    /// Record of the handlers' outputs.
     pub record: Option<OutputRecord>,
     pub frames_per_poll_max: usize,
     pub counters: ExecutorCounters,
 }
 
-/// Counters of the executor.
 #[derive(Debug)]
 pub struct ExecutorCounters {
-    /// Last handled sequence.
     pub last_sequence: Counter,
-    /// The same, for threads that wait for it.
     pub progress: Arc<ProgressCounter>,
-    /// Commands that no handler took, since the start.
     pub dead_letters: Counter,
-    /// Messages that wait because their publisher's ring is full.
     pub waiting: Counter,
-    /// Frame in progress; see [`crate::interruption`].
     pub handling: Counter,
 }
 
 impl ExecutorCounters {
-    /// Registers the counters in `counters`, with their values after recovery.
-    ///
-    /// # Errors
-    /// No room, or duplicate labels.
     pub fn add_to(counters: &Counters, recovered: &RecoverySummary) -> Result<Self, gapless_agent::Error> {
         let last_sequence = counters.add(LAST_SEQUENCE)?;
         last_sequence.set(recovered.last_sequence);
@@ -127,7 +104,6 @@ impl ExecutorCounters {
         Ok(Self { last_sequence, progress, dead_letters, waiting, handling })
     }
 
-    /// Returns views of the last handled sequence and of the dead letters, for other threads.
     #[must_use]
     pub fn views(&self) -> (CounterView, CounterView) {
         (self.last_sequence.view(), self.dead_letters.view())
@@ -135,7 +111,6 @@ impl ExecutorCounters {
 }
 
 impl Executor {
-    /// Creates an agent that continues after the last frame of `fold`.
     #[must_use]
     pub fn new(fold: Fold, links: ExecutorLinks) -> Self {
         Self {
@@ -168,7 +143,6 @@ impl Executor {
         }
     }
 
-    /// Tells whether every frame that a clean stop waits for is applied.
     fn is_at_end(&self) -> bool {
         let end = match self.stop_at {
             StopPosition::Appended => self.window.appended(),
@@ -177,7 +151,6 @@ impl Executor {
         self.cursor.position() == end
     }
 
-    /// Halves the poll's limit when a full poll took too long, doubles it otherwise.
     #[inline]
     fn adapt_poll_limit(&mut self, now_ns: u64) {
         let Some(since_ns) = self.full_since_ns.take() else { return };
@@ -191,7 +164,7 @@ impl Executor {
     #[inline]
     fn apply_released(&mut self) -> Result<usize, EngineError> {
         let frames = self.cursor.available()?;
-        // The sequencer sends its messages before it publishes the frames, so they are handled first.
+        // Sent before the sequencer publishes the frames, so handled first.
         while let Some(message) = self.from_sequencer.pop() {
             self.outbox.handle_request(&mut self.fold, message);
         }
@@ -224,8 +197,8 @@ impl Executor {
         Ok(applied)
     }
 
-    /// Publishes the counters, after the replies have left, so that no reply waits for it. A frame counts as handled
-    /// when the sequencer has its timers.
+    /// Runs after the replies have left, so that no reply waits for it. A frame counts as handled when the sequencer
+    /// has its timers.
     #[inline]
     fn count(&mut self) {
         if self.counters.last_sequence.get() != self.fold.last_sequence() && self.outbox.requests.is_empty() {
@@ -253,7 +226,6 @@ impl Agent for Executor {
             self.outbox.timers_from = None;
             self.outbox.set_timers(&self.fold);
         }
-        // Replies to frames applied before a failure are sent: their commands are released.
         if !self.outbox.deferred.is_empty() {
             moved += self.outbox.retry(&self.fold);
         }
@@ -261,7 +233,6 @@ impl Agent for Executor {
         self.retries.after_poll(now.monotonic_ns, self.outbox.has_deferred_messages(), moved > 0);
         self.outbox.flush();
         self.count();
-        // The remaining requests follow when the sequencer has taken some.
         moved += usize::from(!self.outbox.requests.is_empty());
         let applied = applied?;
         self.full_since_ns = (applied >= self.frames_per_poll).then_some(now.monotonic_ns);

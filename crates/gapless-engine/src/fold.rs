@@ -1,5 +1,5 @@
-//! [`Fold`]: the service's state, its sessions and its timers as a fold over the stream. The same code runs live, in
-//! recovery and in a debugging replay, with different [`Sink`]s.
+//! [`Fold`]: state, sessions and timers as a fold over the stream. The same code runs live, in recovery and in a
+//! debugging replay, with different [`Sink`]s.
 
 mod event_stream;
 mod policy;
@@ -35,9 +35,8 @@ use std::any::Any;
 pub struct Fold {
     pub(crate) service: Box<dyn ErasedService>,
     policy: Policy,
-    /// Rules fixed by the stream, if any; otherwise those of the policy apply.
+    /// `None`: those of the policy apply.
     pub(crate) fault_rules: Option<FaultRules>,
-    /// Sequence of the snapshot that it was restored from; 0 without one.
     pub(crate) restored_sequence: u64,
     pub(crate) sessions: SessionTable,
     pub(crate) timers: TimerTable,
@@ -46,21 +45,16 @@ pub struct Fold {
     pub(crate) version: u32,
     has_version: bool,
     pub(crate) outputs: Outputs,
-    /// The service runs on an event stream of others; see `fold::event_stream`.
     pub(crate) is_on_event_stream: bool,
     pub(crate) next_published: u64,
-    /// Fragments of an incomplete message.
     pub(crate) message: Vec<u8>,
     fragments_missing: bool,
-    /// Sequence and time of the first fragment.
     first_fragment: (u64, u64),
     before: SavedState,
-    /// The handlers ran on a leader; the fold applies their transactions.
     applies_transactions: bool,
 }
 
 impl Fold {
-    /// Creates the fold of the empty stream, with `service` in its initial state.
     #[must_use]
     pub fn new<S: Service>(service: S, policy: Policy) -> Self {
         Self::of(Box::new(TypedService::new(service)), policy)
@@ -100,7 +94,6 @@ impl Fold {
         &typed.expect("a fold has the service that it was made of").service
     }
 
-    /// Returns the service's state as bytes, as [`Service::snapshot`] writes them.
     #[must_use]
     pub fn state(&self) -> Vec<u8> {
         let mut state = Vec::new();
@@ -108,7 +101,6 @@ impl Fold {
         state
     }
 
-    /// Tells whether a replay runs handlers instead of applying their transactions.
     pub(crate) const fn runs_handlers(&self) -> bool {
         !self.applies_transactions
     }
@@ -139,13 +131,11 @@ impl Fold {
         self.policy.skip_sequences.extend(sequences);
     }
 
-    /// Returns the last applied sequence.
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// Returns the sequenced time of the last applied frame, ns since the epoch.
     #[must_use]
     pub const fn last_timestamp_ns(&self) -> u64 {
         self.last_timestamp_ns
@@ -156,13 +146,12 @@ impl Fold {
         &self.sessions
     }
 
-    /// Tells whether the last applied frame left its message incomplete.
     #[must_use]
     pub const fn is_mid_message(&self) -> bool {
         self.fragments_missing
     }
 
-    /// Rewinds to before a message whose first fragments alone were applied: they have had no effect.
+    /// Rewinds to before an incomplete message: its fragments have had no effect.
     pub(crate) fn forget_incomplete(&mut self, last_sequence: u64, last_timestamp_ns: u64) {
         self.message.clear();
         self.fragments_missing = false;
@@ -170,8 +159,8 @@ impl Fold {
         self.last_timestamp_ns = last_timestamp_ns;
     }
 
-    /// Prefetches memory for frames of these sessions, at most [`FRAMES_AHEAD`](gapless_wire::prefetch::FRAMES_AHEAD),
-    /// that are applied next. Returns the number of frames.
+    /// Prefetches memory for at most [`FRAMES_AHEAD`](gapless_wire::prefetch::FRAMES_AHEAD) frames of these sessions,
+    /// applied next. Returns their number.
     #[inline]
     pub fn prefetch(&self, sessions: &[u64]) -> usize {
         self.sessions.prefetch(sessions)
@@ -262,7 +251,7 @@ impl Fold {
         outcome
     }
 
-    /// Adds a fragment. Returns the whole message with the last one; the caller gives the buffer back for reuse.
+    /// Returns the whole message with its last fragment; the caller gives the buffer back for reuse.
     pub(crate) fn collect(&mut self, frame: &Frame<'_>) -> Option<Vec<u8>> {
         if frame.fragment().index == 0 {
             self.message.clear();
@@ -284,9 +273,8 @@ impl Fold {
         Ok(())
     }
 
-    /// Handles an acknowledgement of notices. Like a command it takes a place in the session's window and has a stored
-    /// reply, so that it is neither lost nor duplicated. A client that asks for the outcome of that number learns from
-    /// the reply that it was no command.
+    /// Takes a place in the session's window and has a stored reply like a command, so that it is neither lost nor
+    /// duplicated. The reply tells a client that this number was no command.
     #[cold]
     fn acknowledge(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
         let number = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -351,7 +339,6 @@ impl Fold {
         Ok(())
     }
 
-    /// Calls the handler of a message, and stages its outputs.
     #[inline]
     pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<ExecutionOutcome, EngineError> {
         let (schema, encoding) = (frame.schema(), frame.encoding());
@@ -370,7 +357,6 @@ impl Fold {
         let called = self.call(frame, Trigger::Timer { timer, deadline_ns }, |service, context| {
             service.on_timer(timer, context).map_err(HandlerRefusal::Rejected)
         });
-        // No client waits for a reply, so a refusal is recorded as a dead letter.
         if let ExecutionOutcome::Refused { text: reason, .. } = called? {
             sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
         }
@@ -378,7 +364,6 @@ impl Fold {
         Ok(())
     }
 
-    /// Calls a handler and stages its outputs; discards them if it refuses.
     #[inline]
     fn call(
         &mut self,
@@ -415,7 +400,6 @@ impl Fold {
         }
     }
 
-    /// Applies the policy to a call without effect.
     fn refused(
         &mut self,
         refused: HandlerRefusal,
@@ -446,14 +430,12 @@ impl Fold {
         }
     }
 
-    /// Passes on the published messages, notices and timers of a successful call.
     #[inline]
     pub(crate) fn commit_side_outputs(&mut self, sink: &mut dyn Sink) {
         for draft in &self.outputs.published {
             sink.publish(draft.schema, draft.encoding, self.outputs.payload(draft));
         }
         for (session, draft) in &self.outputs.notices {
-            // Notices for a session that is not open are dropped.
             let Some(entry) = self.sessions.get_mut(*session) else { continue };
             entry.last_notice += 1;
             entry.notices.push_back(StoredNotice {
@@ -482,7 +464,6 @@ impl Fold {
     }
 }
 
-/// Reason for a handler's call.
 #[derive(Clone, Copy)]
 enum Trigger {
     Message { schema: u32, session: u64, session_seq: u64 },
@@ -490,7 +471,6 @@ enum Trigger {
 }
 
 impl Trigger {
-    /// Returns session and number of the message; 0 for a timer.
     const fn origin(self) -> (u64, u64) {
         match self {
             Self::Message { session, session_seq, .. } => (session, session_seq),

@@ -1,7 +1,5 @@
-//! Guard around application code: it turns panics and inadmissible changes into the reason why a call had no effect.
-//!
-//! The fold and the speculative executor call their handlers only here. The guard changes no state: the caller decides
-//! whether to stop, refuse or roll back.
+//! Guard around application code: turns panics and inadmissible changes into refusals. It changes no state: the caller
+//! decides whether to stop, refuse or roll back.
 
 use crate::outputs::ExecutionOutcome;
 use crate::reject::Reject;
@@ -10,21 +8,16 @@ use gapless_wire::control::RefusalCode;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Reason why a handler's call had no effect.
 pub(crate) enum HandlerRefusal {
-    /// The payload does not decode as the message named by its header.
     Undecodable(DecodeError),
     Rejected(Reject),
     Unhandled(String),
-    /// The handler succeeded, but its state changes cannot be kept.
     Inadmissible(String),
-    /// The handler panicked, with this message.
     Panicked(String),
 }
 
 impl From<HandlerRefusal> for ExecutionOutcome {
-    /// Builds the reply to the publisher. A refusal by the handler is no fault; all other reasons are recorded as dead
-    /// letters.
+    /// A refusal by the handler is no fault; all others are dead letters.
     #[cold]
     fn from(refused: HandlerRefusal) -> Self {
         let (code, text) = match refused {
@@ -48,8 +41,8 @@ impl From<HandlerRefusal> for ExecutionOutcome {
 /// The error of `call`, or its panic. The state is then as the call left it.
 #[inline]
 pub(crate) fn guard(call: impl FnOnce() -> Result<(), HandlerRefusal>) -> Result<(), HandlerRefusal> {
-    // Unwind safe: callers drop the outputs of a call without effect. They roll the state back, stop, or keep it as the
-    // panic left it, equally in every replay.
+    // Unwind safe: callers drop the outputs, and roll the state back, stop, or keep it as the panic left it, equally in
+    // every replay.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
@@ -66,7 +59,6 @@ mod tests {
     use super::*;
     use std::panic::panic_any;
 
-    /// Returns the reply to the publisher, and whether it is a dead letter.
     fn refusal(called: Result<(), HandlerRefusal>) -> (RefusalCode, u64, String, bool) {
         match called.map_or_else(ExecutionOutcome::from, |()| ExecutionOutcome::Done) {
             ExecutionOutcome::Done => panic!("it has an effect"),

@@ -1,5 +1,3 @@
-//! [`HostJournal`]: syncs a service host's journal before a snapshot, and deletes segments after one.
-
 use crate::EngineError;
 use crate::snapshot_schedule::SnapshotJournal;
 use gapless_journal::{SegmentPreparer, Syncer};
@@ -10,7 +8,7 @@ pub(crate) struct HostJournal {
 }
 
 impl HostJournal {
-    /// Wraps a journal whose newest snapshot is at `snapshot_sequence`; 0 without one.
+    /// `snapshot_sequence`: newest snapshot; 0 without one.
     pub fn new(syncer: Syncer, preparer: SegmentPreparer, snapshot_sequence: u64) -> Self {
         if snapshot_sequence > 0 {
             preparer.set_snapshot_sequence(snapshot_sequence);

@@ -1,12 +1,9 @@
-//! The frame or command in progress when a process was killed or aborted. A handler that loops, allocates without end
-//! or exits the process ends each start at the same place, and no error names it.
-//!
-//! While a service runs, the sequence is in its counters (`service.handling_sequence`). During a replay it is in a file
-//! `replaying` of the same format. A clean stop removes both. A busy process that is killed leaves a sequence too, so
-//! only a frame at which two consecutive processes ended is reported as an error.
-//!
-//! Handlers of a replicated state or a command bus run ahead of the stream. Their command has no sequence yet, but a
-//! session and a number, or a timer. The appending agent has those in its counters (`sequencer.executing_…`).
+//! The frame or command in progress when a process was killed or aborted: a handler that loops, allocates without end
+//! or exits the process ends each start at the same place, and no error names it. The sequence is in the service's
+//! counters (`service.handling_sequence`), during a replay in a file `replaying` of the same format; a clean stop
+//! removes both. Only a frame at which two consecutive processes ended is an error, because any killed busy process
+//! leaves one. Commands that run ahead of the stream have no sequence: their session and number are in
+//! `sequencer.executing_…`.
 
 use crate::EngineError;
 use gapless_agent::{Counter, Counters, CountersReader};
@@ -19,7 +16,7 @@ pub(crate) const HANDLING: &str = "service.handling_sequence";
 /// Sequence of the frame at which the previous process ended; 0 after a clean stop.
 pub(crate) const INTERRUPTED: &str = "service.interrupted_sequence";
 
-/// Counters of a command that runs ahead of the stream: the sequence that it will get, its session, its number there.
+/// Of a command ahead of the stream: the sequence that it will get, its session, its number there.
 const EXECUTING: [&str; 3] =
     ["sequencer.executing_sequence", "sequencer.executing_session", "sequencer.executing_number"];
 /// The same counters, of the previous process.
@@ -35,20 +32,18 @@ fn path_in(directory: &Path) -> PathBuf {
     directory.join("replaying")
 }
 
-/// Frame in progress when a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptedFrame {
     pub sequence: u64,
-    /// The process before that one ended there too: the operator may skip the frame ([`crate::skips::skip`]).
+    /// Two processes in a row ended there: the operator may skip the frame ([`crate::skips::skip`]).
     pub is_repeated: bool,
 }
 
-/// Returns the frame at which the last process on `directory` ended, if it did not stop cleanly. While a process runs:
-/// its current frame.
+/// Returns the frame at which the last process on `directory` ended, if it did not stop cleanly; while one runs, its
+/// current frame.
 #[must_use]
 pub fn interrupted_at(directory: &Path) -> Option<InterruptedFrame> {
     let of = |path: PathBuf| {
-        // An unreadable file counts as missing.
         let values = CountersReader::open(path).and_then(|reader| reader.read()).ok()?;
         let value = |label| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
         let (sequence, before) = (value(HANDLING), value(INTERRUPTED));
@@ -60,14 +55,13 @@ pub fn interrupted_at(directory: &Path) -> Option<InterruptedFrame> {
 /// Command or timer that ran ahead of the stream when the process ended. The stream has no trace of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptedSpeculation {
-    /// Sequence that it was to get; another frame may have it by now.
+    /// Sequence intended for it; another frame may have it by now.
     pub sequence: u64,
-    /// Session of the command; 0 for a timer.
+    /// 0 for a timer.
     pub session: u64,
-    /// Number of the command in its session, or the timer.
+    /// Number in the session, or the timer.
     pub number: u64,
-    /// The process before that one ended there too. The client sends the command again at each start, and a timer is
-    /// due again.
+    /// Two processes in a row ended there: the client resends the command at each start, and a timer is due again.
     pub is_repeated: bool,
 }
 
@@ -84,7 +78,6 @@ impl fmt::Display for InterruptedSpeculation {
 /// Like [`interrupted_at`], of a service whose handlers run ahead of the stream.
 #[must_use]
 pub fn interrupted_speculation_at(directory: &Path) -> Option<InterruptedSpeculation> {
-    // An unreadable file counts as missing.
     let values = CountersReader::open(StreamLayout::new(directory).counters()).and_then(|reader| reader.read()).ok()?;
     let value = |label: &str| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
     let ([sequence, session, number], before) = (EXECUTING.map(value), INTERRUPTED_AHEAD.map(value));
@@ -92,8 +85,6 @@ pub fn interrupted_speculation_at(directory: &Path) -> Option<InterruptedSpecula
     (sequence > 0).then_some(InterruptedSpeculation { sequence, session, number, is_repeated })
 }
 
-/// Keeps the interrupted command of the previous process in the counters, to be compared if this process ends at the
-/// same one.
 pub(crate) fn keep_interrupted_speculation(
     counters: &Counters,
     before: Option<InterruptedSpeculation>,
@@ -105,7 +96,6 @@ pub(crate) fn keep_interrupted_speculation(
     })
 }
 
-/// Logs the interrupted command of the previous process, and returns it.
 fn log_interrupted_speculation(directory: &Path) -> Option<InterruptedSpeculation> {
     let interrupted = interrupted_speculation_at(directory)?;
     if interrupted.is_repeated {
@@ -119,14 +109,14 @@ fn log_interrupted_speculation(directory: &Path) -> Option<InterruptedSpeculatio
     Some(interrupted)
 }
 
-/// Progress of a replay. Dropping it removes the file.
+/// Dropping it removes the file.
 pub(crate) struct ReplayProgress {
     sequence: Counter,
     _file: Counters,
 }
 
 impl ReplayProgress {
-    /// Logs where the previous process ended. Returns its frame, 0 for none, and its command ahead of the stream.
+    /// Logs where the previous process ended; 0: no frame.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -149,7 +139,6 @@ impl ReplayProgress {
         Ok((Self { sequence: file.add(HANDLING)?, _file: file }, before, ahead))
     }
 
-    /// Records that frame `sequence` is handled next.
     #[inline]
     pub fn at(&self, sequence: u64) {
         self.sequence.set(sequence);

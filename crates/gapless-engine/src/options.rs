@@ -1,5 +1,3 @@
-//! [`ServiceHostOptions`]: configuration of a service host, with defaults and validation.
-
 use crate::EngineError;
 use crate::fold::{OnUnhandled, Policy};
 use crate::store::StoreLimits;
@@ -15,17 +13,13 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Threads {
     pub plan: PlanKind,
-    /// Trade-off of batch sizes: latency or throughput.
     pub optimize_for: OptimizeFor,
-    /// Busy-polling threads of this process besides the host's, for instance of an in-process client.
+    /// Busy-polling threads besides the host's, for instance of an in-process client.
     pub callers_hot: usize,
-    /// Journal on a thread of its own.
     pub detach_persister: bool,
-    /// Send on a thread of its own.
     pub detach_sender: bool,
-    /// Capacity of the detached sender's queue, messages.
+    /// Capacity, messages.
     pub send_queue_depth: usize,
-    /// CPUs of the business logic.
     pub service_cpus: Option<CpuMask>,
     pub persister_cpus: Option<CpuMask>,
     pub sender_cpus: Option<CpuMask>,
@@ -47,46 +41,40 @@ impl Default for Threads {
     }
 }
 
-/// Configuration of a service host. [`ServiceHostOptions::in_directory`] and [`ServiceHostOptions::in_memory`] hold the
-/// defaults.
+/// Configuration of a service host. Defaults: [`ServiceHostOptions::in_directory`], [`ServiceHostOptions::in_memory`].
 #[derive(Clone, Debug)]
 pub struct ServiceHostOptions {
-    /// Directory of journal, snapshots and socket; `None` at tier `memory` only.
+    /// `None` at tier `memory` only.
     pub directory: Option<PathBuf>,
     /// Durability of a frame before the service acts on it.
     pub tier: Tier,
-    /// Socket for other processes; `None` for in-process clients only.
+    /// `None`: in-process clients only.
     pub socket_path: Option<PathBuf>,
-    /// Retention and rolling of the journal.
     pub persistence: Persistence,
     pub threads: Threads,
-    /// Size of the window in bytes, a power of two.
+    /// Bytes, a power of two.
     pub window_bytes: usize,
-    /// Longest frame, bytes; longer messages are split.
+    /// Bytes; longer messages are split.
     pub frame_length_max: usize,
     /// Sessions without a frame for this long are closed.
     pub session_expiry: Duration,
-    /// Frames between two snapshots; `None` for no snapshots.
+    /// `None`: no snapshots.
     pub snapshot_interval_frames: Option<u64>,
-    /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// Reaction to messages without a handler and to panics, for event-sourced services. State-replicated services
-    /// refuse and record both.
+    /// Event-sourced services only; state-replicated services refuse and record both.
     pub policy: Policy,
-    /// Limits of a state-replicated service's state.
     pub state_limits: StoreLimits,
-    /// Sequenced time advances only by [`ServiceHost::advance`](crate::ServiceHost::advance): for tests.
+    /// Time advances only by [`ServiceHost::advance`](crate::ServiceHost::advance): for tests.
     pub manual_time: bool,
-    /// Frames per poll of an agent; `None` derives it from `optimize_for`.
+    /// `None`: derived from `optimize_for`.
     pub frames_per_poll_max: Option<usize>,
 }
 
-/// Reason why a state-replicated service takes no policy.
 pub(crate) const POLICY_OF_STATE_REFUSED: &str = "no command stops a service whose state is replicated: what its handler did to \
                                            the state before it panicked is taken back, and the command is refused";
 
 impl ServiceHostOptions {
-    /// Configures a durable service in `directory`, at tier `journal`, listening on `node.socket` there.
+    /// A durable service at tier `journal`, listening on `node.socket` in `directory`.
     #[must_use]
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
@@ -94,7 +82,7 @@ impl ServiceHostOptions {
         Self { directory: Some(directory), tier: Tier::Journal, socket_path, ..Self::in_memory() }
     }
 
-    /// Configures a service without a disk, at tier `memory`, for in-process clients.
+    /// A service without a disk, at tier `memory`, for in-process clients.
     #[must_use]
     pub fn in_memory() -> Self {
         Self {
@@ -115,8 +103,7 @@ impl ServiceHostOptions {
         }
     }
 
-    /// Freezes time, which then advances only by [`ServiceHost::advance`](crate::ServiceHost::advance): for tests of
-    /// timers and timeouts.
+    /// For tests of timers: time advances only by [`ServiceHost::advance`](crate::ServiceHost::advance).
     #[must_use]
     pub fn with_manual_time(self) -> Self {
         Self { manual_time: true, ..self }
@@ -144,8 +131,7 @@ impl ServiceHostOptions {
         Ok(())
     }
 
-    /// Checks the options of a state-replicated service. `on_panic` is ignored, because its default is meant for other
-    /// services.
+    /// `on_panic` is ignored, because its default is meant for other services.
     pub(crate) fn check_of_state(&self) -> Result<(), EngineError> {
         self.check()?;
         for (option, is_said) in [

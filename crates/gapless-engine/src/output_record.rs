@@ -3,7 +3,7 @@
 //!
 //! The file `outputs` in the service's directory, little-endian. It is written without a sync, once a second or when
 //! the service is idle, so it may lack the last second before a crash. Frames without a record are replayed without a
-//! comparison. The stream does not depend on the file: losing it loses only the comparison.
+//! comparison.
 //!
 //! ```text
 //!  header, 64 bytes                              then records of 560 bytes
@@ -45,30 +45,23 @@ use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// File name in a service's directory.
 pub const FILE_NAME: &str = "outputs";
-/// Largest number of frames in a record.
+/// Limit of frames in a record.
 pub const FRAMES_MAX: u64 = 16_384;
 
 const MAGIC: [u8; 8] = *b"GAPOUTP\x04";
 const HEADER_LENGTH: usize = 64;
-/// Offset of the checks in a record.
 const CHECKS_AT: usize = 44;
 pub(crate) const RECORD_LENGTH: usize = CHECKS_AT + CHECKS_MAX * CHECK_LENGTH + 4;
-/// Interval for writing a growing record.
 const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
-/// Idle time after which a growing record is written.
 const IDLE_NS: u64 = 20_000_000;
-/// Limit of full records that wait for disk space; later ones are dropped.
 const UNWRITTEN_MAX: usize = 1024;
 
-/// Outputs of a range of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OutputHashRecord {
     first: u64,
     last: u64,
     hash: u64,
-    /// Time stamp of the last frame.
     timestamp_ns: u64,
     program: u64,
     checks: OutputChecks,
@@ -99,18 +92,16 @@ impl OutputHashRecord {
     }
 }
 
-/// Contents of a directory's file.
 pub struct RecordedOutputs {
     path: PathBuf,
     identity: StreamIdentity,
-    /// Program that handled the frames after the records, if known.
     program: Option<u64>,
     records: Vec<OutputHashRecord>,
 }
 
 impl RecordedOutputs {
-    /// Reads the file in `directory`. Of a damaged file it keeps the intact first part, of another history's file
-    /// nothing, and logs a warning.
+    /// Reads the file in `directory`. Keeps the intact start of a damaged file, nothing of another history's; logs a
+    /// warning.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -137,7 +128,7 @@ impl RecordedOutputs {
             return Ok(recorded);
         }
         recorded.program = Some(u64_at(&bytes, 32));
-        // Reads record by record, so that a long damaged tail takes no memory.
+        // Record by record, so that a long damaged tail takes no memory.
         let (mut records, mut last) = (Vec::new(), 0);
         loop {
             bytes.clear();
@@ -155,12 +146,10 @@ impl RecordedOutputs {
         Ok(recorded)
     }
 
-    /// Tells whether the outputs of frame `sequence` are recorded.
     pub(crate) fn has(&self, sequence: u64) -> bool {
         self.records.iter().any(|record| (record.first..=record.last).contains(&sequence))
     }
 
-    /// Creates the empty contents of a directory without the file.
     pub(crate) fn nothing(directory: &Path, identity: StreamIdentity) -> Self {
         Self { path: directory.join(FILE_NAME), identity, program: None, records: Vec::new() }
     }
@@ -168,7 +157,7 @@ impl RecordedOutputs {
     /// Checks the programs of the frames from the first to the last, which the handlers of `fold` replay next.
     ///
     /// # Errors
-    /// Another program has handled some of them, and the policy refuses that.
+    /// Another program has handled some of these frames, and the policy refuses that.
     pub(crate) fn check_program(&self, fold: &Fold, (first, last): (u64, u64)) -> Result<(), EngineError> {
         let policy = fold.policy();
         if !fold.runs_handlers() {
@@ -188,7 +177,6 @@ impl RecordedOutputs {
         Ok(())
     }
 
-    /// Returns the range of these frames that is known to have been handled by other programs.
     fn handled_by_other_programs(&self, own: u64, (first, last): (u64, u64)) -> Option<(u64, u64)> {
         let behind = self.records.last().map_or(0, |record| record.last) + 1;
         let later = self.program.map(|program| (behind, u64::MAX, program));
@@ -198,8 +186,7 @@ impl RecordedOutputs {
         others.reduce(|(from, _), (_, to)| (from, to))
     }
 
-    /// Continues the record after the last frame of `fold`, with the running program. `snapshots`: directory of its
-    /// snapshots.
+    /// `snapshots`: their directory.
     ///
     /// # Errors
     /// The snapshots cannot be listed, or the file cannot be written.
@@ -208,8 +195,8 @@ impl RecordedOutputs {
         self.resume(program(fold.policy().program.as_deref()), oldest + 1, fold.last_sequence())
     }
 
-    /// Continues the record of `program` after `last_sequence`. Drops records of frames before `needed_from`, where no
-    /// replay starts any more, and of frames that the journal has lost.
+    /// Drops records of frames before `needed_from`, where no replay starts any more, and of frames that the journal
+    /// has lost.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -222,7 +209,7 @@ impl RecordedOutputs {
             let mut bytes = header(identity, program).to_vec();
             records.iter().for_each(|record| bytes.extend_from_slice(&record.to_bytes()));
             file.write_all(&bytes)?;
-            // Not synced, like all records: a file damaged by a power failure is recreated.
+            // Not synced: a file damaged by a power failure is recreated.
             checked_file::rename(&temporary, &path)?;
             Ok(file)
         };
@@ -259,40 +246,32 @@ fn header(identity: StreamIdentity, program: u64) -> [u8; HEADER_LENGTH] {
     bytes
 }
 
-/// Record of a running service.
 pub struct OutputRecord {
     file: File,
     path: PathBuf,
     program: u64,
-    /// Index of the growing record.
     number: u64,
     first: u64,
     last: u64,
     timestamp_ns: u64,
     written: u64,
-    /// Hash of all outputs so far; `settled` covers those up to `last`. Outputs of an unfinished batch are never
-    /// written.
+    /// Outputs of an unfinished batch are never written.
     pub(crate) hash: OutputHash,
     settled: OutputHash,
     checks: OutputChecks,
-    /// Time of the last attempt.
     written_ns: u64,
     unwritten_since_ns: u64,
-    /// Full records, with their indexes, that a full disk has not taken yet.
     unwritten: VecDeque<(u64, OutputHashRecord)>,
-    /// The last attempt has failed.
     is_failing: bool,
     notices: WaitNotices,
 }
 
 impl OutputRecord {
-    /// Notes that the next frame is handled and its outputs are hashed.
     #[inline]
     pub(crate) fn after_frame(&mut self) {
         self.checks.after_frame(self.hash);
     }
 
-    /// Notes that everything up to frame `last`, with this time stamp, is handled.
     #[inline]
     pub(crate) fn after_batch(&mut self, (last, timestamp_ns): (u64, u64), now_ns: u64) {
         if last != self.last {
@@ -311,12 +290,10 @@ impl OutputRecord {
         self.written == self.last && self.unwritten.is_empty()
     }
 
-    /// Returns the time of the next write without new frames.
     const fn next_write_ns(&self) -> u64 {
         if self.is_failing { self.written_ns + WRITE_INTERVAL_NS } else { self.unwritten_since_ns + IDLE_NS }
     }
 
-    /// Returns the time at which the agent needs a poll even without new frames.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         (!self.is_written()).then(|| self.next_write_ns())
     }
@@ -343,7 +320,6 @@ impl OutputRecord {
         }
     }
 
-    /// Writes unwritten records, over any partial record of a failed attempt.
     fn write_records(&mut self) -> io::Result<()> {
         let write = |(number, record): (u64, OutputHashRecord)| {
             let offset = HEADER_LENGTH as u64 + number * RECORD_LENGTH as u64;
@@ -380,7 +356,7 @@ impl OutputRecord {
         (self.hash, self.settled, self.checks) = (OutputHash::new(), OutputHash::new(), OutputChecks::new());
     }
 
-    /// Ends the record after a snapshot of the last handled frame: replays start there.
+    /// Called after a snapshot of the last handled frame: replays start there.
     #[cold]
     pub(crate) fn end_record(&mut self, now_ns: u64) {
         self.write(now_ns);
@@ -444,7 +420,6 @@ mod tests {
         drop(record_of);
         let end = FRAMES_MAX + 31;
         assert_eq!(records(directory.path()), [(1, 20), (21, end - 1), (end, end)]);
-        // A start drops records that the journal has no frames for, and those that no replay needs.
         drop(RecordedOutputs::read(directory.path(), IDENTITY).unwrap().resume(9, 21, end - 1).unwrap());
         assert_eq!(records(directory.path()), [(21, end - 1)]);
     }
@@ -465,7 +440,6 @@ mod tests {
         assert_eq!(records(directory.path()), []);
         handle(&mut written, 20, WRITE_INTERVAL_NS);
         assert_eq!((records(directory.path()), written.next_deadline_ns()), (vec![(1, 10), (11, 20)], None));
-        // The number of waiting records is bounded.
         std::mem::swap(&mut written.file, &mut other);
         for last in 21..=21 + UNWRITTEN_MAX as u64 {
             written.end_record(0);
@@ -511,7 +485,6 @@ mod tests {
         let path = directory.path().join(FILE_NAME);
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(records(directory.path()).len(), 3);
-        // Flips every bit with `GAPLESS_FULL`, else one per byte at varying places.
         for bit in (0..whole.len() * 8).step_by(rounds(1, 9) as usize) {
             let mut other = whole.clone();
             other[bit / 8] ^= 1 << (bit % 8);
@@ -544,7 +517,7 @@ mod tests {
             written.end_record(0);
         }
         drop(written);
-        // The second record's frames were lost in a power failure, and others took their place.
+        // A power failure has lost the second record's frames, and others took their place.
         let mut recorded = RecordedOutputs::read(directory.path(), IDENTITY).unwrap();
         let mut sink = crate::fold::NoSink;
         let mut compared = ComparingSink::new(&mut sink, &mut recorded);

@@ -1,15 +1,11 @@
-//! Staged outputs of a running handler. They are committed together when it succeeds, or dropped.
-
 use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
 use std::ops::Range;
 
-/// Staged message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutputDraft {
     pub schema: u32,
     pub encoding: Encoding,
-    /// Range of its payload in the buffer.
     pub payload: Range<usize>,
 }
 
@@ -19,13 +15,11 @@ pub(crate) enum TimerChange {
     Cancel { timer: u64 },
 }
 
-/// Outputs of one handler call so far.
 #[derive(Default)]
 pub(crate) struct Outputs {
     buffer: Vec<u8>,
     used: usize,
     pub reply: Option<OutputDraft>,
-    /// Length of a reply above the limit, bytes; no other reply follows.
     pub reply_too_long: Option<u64>,
     pub notices: Vec<(u64, OutputDraft)>,
     pub timers: Vec<TimerChange>,
@@ -33,7 +27,6 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Drops all outputs and keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.used = 0;
@@ -44,7 +37,6 @@ impl Outputs {
         self.published.clear();
     }
 
-    /// Stages a payload of at most `length_max` bytes, which `encode` writes.
     #[inline]
     pub fn stage<E>(
         &mut self,
@@ -71,7 +63,7 @@ impl Outputs {
 
 pub(crate) enum ExecutionOutcome {
     Done,
-    /// `detail` is the application's own code if the handler has refused.
+    /// `detail`: the application's own code, if the handler has refused.
     Refused {
         code: RefusalCode,
         detail: u64,

@@ -1,12 +1,11 @@
-//! Random numbers for handlers, the same at every handling of a message. They are derived from its position in the
-//! stream, so none is stored: a replay, a follower, a simulator and a debugger draw the numbers of the live run.
+//! Random numbers for handlers, derived from the message's position in the stream: the same at every handling, and none
+//! is stored.
 //!
 //! The algorithm is fixed forever, because newer programs replay old journals: Philox4x64-10 (J. K. Salmon, M. A.
-//! Moraes, R. O. Dror, D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3. SC 2011), under the key (sequence,
-//! sequenced time in ns). Draw *n* of a message is word *n* mod 4 of the block with the counter (*n* / 4, 0, 0, 0).
-//!
-//! The key has the sequenced time instead of the incarnation: a restored directory has a new incarnation, handles the
-//! old frames again, and must draw the same numbers.
+//! Moraes, R. O. Dror, D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3. SC 2011), key (sequence, sequenced time
+//! in ns). Draw *n* of a message is word *n* mod 4 of the block with the counter (*n* / 4, 0, 0, 0). The incarnation is
+//! no part of the key: a restored directory has a new one, handles the old frames again, and must draw the same
+//! numbers.
 
 const MULTIPLIERS: [u64; 2] = [0xD2E7_470E_E14C_6C93, 0xCA5A_8263_9512_1157];
 const KEY_STEPS: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xBB67_AE85_84CA_A73B];
@@ -26,14 +25,13 @@ const fn philox(counter: [u64; 4], key: [u64; 2]) -> [u64; 4] {
     [c0, c1, c2, c3]
 }
 
-/// Returns draw `drawn`, counted from 0, of the message at `sequence` with that sequenced time: uniform over all 2⁶⁴
-/// numbers.
+/// Returns draw `drawn`, from 0, of the message at `sequence`: uniform over all 2⁶⁴ numbers.
 #[must_use]
 pub const fn number(sequence: u64, time_ns: u64, drawn: u64) -> u64 {
     philox([drawn / 4, 0, 0, 0], [sequence, time_ns])[(drawn % 4) as usize]
 }
 
-/// Maps a uniform number to one below `limit`: the probabilities of two results differ by at most 2⁻⁶⁴.
+/// Maps a uniform number below `limit`: probabilities differ by at most 2⁻⁶⁴.
 ///
 /// # Panics
 /// If `limit` is 0.
@@ -47,7 +45,7 @@ pub const fn below(number: u64, limit: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Known answers for `philox4x64 10` from Random123, the authors' implementation (`tests/kat_vectors`).
+    /// From Random123, the authors' implementation (`tests/kat_vectors`).
     #[test]
     fn philox_matches_known_answers() {
         let known = [

@@ -1,5 +1,5 @@
-//! State recovery at a start: the newest snapshot, then the journal after it. Also the same replay over a copied
-//! journal, up to any sequence, for debugging.
+//! State recovery at a start: the newest snapshot, then the journal after it. Also a debugging replay over a copied
+//! journal, up to any sequence.
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
 use crate::interruption::{InterruptedSpeculation, ReplayProgress};
@@ -19,24 +19,21 @@ use std::path::Path;
 /// Result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoverySummary {
-    /// Sequence of the snapshot; 0 without one.
+    /// 0 without a snapshot.
     pub snapshot_sequence: u64,
-    /// Frames applied after the snapshot.
     pub frames_replayed: u64,
     pub last_sequence: u64,
-    /// First frame of a message that the journal holds only in part. It was never released, so the journal is to be
-    /// truncated before it.
+    /// First frame of a message that the journal holds only in part: never released, so the journal is to be truncated
+    /// before it.
     pub incomplete_from: Option<u64>,
-    /// Frame in progress when the previous process was killed or aborted; 0 if none.
+    /// Frame in progress when the previous process was killed or aborted; 0: none.
     pub interrupted_sequence: u64,
-    /// Command in progress ahead of the stream when the previous process was killed or aborted.
+    /// Command ahead of the stream when the previous process was killed or aborted.
     pub interrupted_speculation: Option<InterruptedSpeculation>,
 }
 
-/// Rebuilds `fold` and `sequencer` from the snapshots and the journal of `layout`, up to `sequence_max`.
-///
-/// The caller has checked, when it opened the journal, that snapshots and journal come from one history. `recorded`,
-/// given at the start of a service, is compared with the outputs of the replay.
+/// Rebuilds `fold` and `sequencer` up to `sequence_max`. The caller has checked that snapshots and journal come from
+/// one history. `recorded`, given at the start of a service, is compared with the outputs of the replay.
 ///
 /// # Errors
 /// Damage, a gap between snapshot and journal, or a case that the policy makes an error.
@@ -70,8 +67,7 @@ pub fn recover(
         let reason = format!("it is needed from sequence {from}, but begins at {first}, and no snapshot covers that");
         return Err(EngineError::Corrupt { sequence: from, reason: format!("the journal: {reason}") });
     }
-    // This process owns the journal, or its frames are committed by a majority: no writer truncates it during the
-    // replay.
+    // No writer truncates the journal meanwhile: this process owns it, or a majority has committed its frames.
     let mut replay = reader.replay_until(from, sequence_max)?;
     // A debugging replay writes nothing.
     let replaying = recorded.is_some().then(|| ReplayProgress::begin(layout.root())).transpose()?;
@@ -116,7 +112,6 @@ pub fn recover(
     Ok(recovered)
 }
 
-/// Adds the command to the error, if the record identifies a single frame.
 #[cold]
 fn with_command(other: OutputDifference, reader: &JournalReader) -> EngineError {
     let OutputDifference { first, last, at, path } = other;

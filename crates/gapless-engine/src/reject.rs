@@ -1,5 +1,3 @@
-//! [`Reject`]: a handler's refusal, sent to the client.
-
 /// A handler's refusal. The client gets code and text; the outputs of the call are dropped.
 ///
 /// An event-sourced service keeps the state changes made before the refusal: check first, then change. Builds with
@@ -22,14 +20,13 @@
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// Application-defined code for programs; 0 by default.
+    /// 0 by default.
     pub code: u64,
-    /// Text for people, truncated at 1,024 bytes.
+    /// Truncated at 1,024 bytes.
     pub text: String,
 }
 
 impl Reject {
-    /// Creates a refusal with a code of the application.
     #[must_use]
     pub fn new(code: u64, text: impl std::fmt::Display) -> Self {
         Self { code, text: text.to_string() }

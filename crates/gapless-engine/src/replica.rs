@@ -1,8 +1,5 @@
-//! [`Replica`]: a service on a cluster. Each member runs an instance. All of them apply the released frames in the same
-//! order, and the leader's instance replies.
-//!
-//! An event-sourced handler sees a command only after a quorum has it (decision 3). So an instance never rolls back,
-//! and a new leader's instance has the old leader's state, or lags slightly.
+//! [`Replica`]: a service on a cluster. An event-sourced handler sees a command only after a quorum has it (decision
+//! 3), so an instance never rolls back, and a new leader's instance has the old leader's state, or lags slightly.
 
 use crate::EngineError;
 use crate::fold::{OnPanic, OnUnhandled};
@@ -29,7 +26,6 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 impl ReplicaOptions {
-    /// Applies the operator's settings.
     fn configured(mut self, config: &ServiceConfig) -> Self {
         self.policy.skip_sequences.extend(&config.skip);
         match config.on_panic {
@@ -47,12 +43,11 @@ impl ReplicaOptions {
     }
 }
 
-/// Returns the snapshot interval in frames; the operator's setting wins.
+/// Frames; the operator's setting wins.
 fn interval(own: Option<u64>, config: &ServiceConfig) -> Option<u64> {
     config.snapshot_interval_frames.map_or(own, |frames| Some(frames).filter(|frames| *frames > 0))
 }
 
-/// Refuses snapshots for a service with a writer of its own.
 fn refuse_snapshots(config: &ClusterConfig) -> Result<(), EngineError> {
     refuse_policy(config)?;
     if config.service.snapshot_interval_frames.is_some_and(|frames| frames > 0) {
@@ -62,7 +57,7 @@ fn refuse_snapshots(config: &ClusterConfig) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Refuses settings that have no meaning for a service whose handlers run before their commands enter the stream.
+/// Such settings have no meaning for a service whose handlers run before their commands enter the stream.
 fn refuse_policy(config: &ClusterConfig) -> Result<(), EngineError> {
     for (option, is_said) in [
         ("service.skip", !config.service.skip.is_empty()),
@@ -101,15 +96,13 @@ pub struct Replica {
     member: ClusterMember,
     /// `None` on a witness.
     views: Option<ServiceViews>,
-    /// Set for a state-replicated service.
     state: Option<StateViews>,
 }
 
 type MemberStart = fn(&ClusterConfig, Box<dyn MemberService>) -> Result<ClusterMember, gapless_cluster::ClusterError>;
 
 impl Replica {
-    /// Recovers the member's directory and starts it. When this returns, clients can connect. A witness runs no
-    /// service.
+    /// Recovers the member's directory and starts; clients can connect when this returns. A witness runs no service.
     ///
     /// # Errors
     /// Invalid options, a directory in use or of another kind, damage, no threads, no port.
@@ -117,8 +110,8 @@ impl Replica {
         Self::start_by(Self::service_of(service, options, config), config, ClusterMember::start_with)
     }
 
-    /// Starts like [`Replica::start`], without agent threads: progress happens only in [`Replica::turn`], at the time
-    /// given by the caller. For threads with other work, tests and simulations.
+    /// Like [`Replica::start`], without agent threads: progress happens only in [`Replica::turn`], at the caller's
+    /// time. For threads with other work, tests and simulations.
     ///
     /// # Errors
     /// As for [`Replica::start`].
@@ -130,11 +123,8 @@ impl Replica {
         Self::start_by(Self::service_of(service, options, config), config, ClusterMember::start_by_hand_with)
     }
 
-    /// Starts like [`Replica::start`], with state replication: only the leader runs the handlers, and the other members
-    /// apply their transactions.
-    ///
-    /// `make` declares the collections and returns the service. It is called again to rebuild the state of a deposed
-    /// leader.
+    /// Like [`Replica::start`], with state replication: only the leader runs the handlers. `make` declares the
+    /// collections and returns the service; it is called again to rebuild the state of a deposed leader.
     ///
     /// # Errors
     /// As for [`Replica::start`].
@@ -146,7 +136,7 @@ impl Replica {
         Self::start_by(Self::state_service_of(factory_of(make), options, config)?, config, ClusterMember::start_with)
     }
 
-    /// Starts like [`Replica::start_state`], without agent threads like [`Replica::start_by_hand`].
+    /// Like [`Replica::start_state`], without agent threads.
     ///
     /// # Errors
     /// As for [`Replica::start`].
@@ -162,8 +152,8 @@ impl Replica {
         )
     }
 
-    /// Starts like [`Replica::start`], a service with its own writer, created by `make_writer`, that turns commands
-    /// into transactions. `released` applies the released transactions.
+    /// Like [`Replica::start`], for a service with its own writer of transactions, created by `make_writer`. `released`
+    /// applies them once released.
     ///
     /// # Errors
     /// As for [`Replica::start_state`]; [`EngineError::Option`] for snapshots, which would delete journal that the
@@ -174,11 +164,10 @@ impl Replica {
         config: &ClusterConfig,
     ) -> Result<Self, EngineError> {
         refuse_snapshots(config)?;
-        // The state of `released` may be large, so it is not hashed.
         Self::start_by(ReplicaService::of_transactions(released, make_writer, 0), config, ClusterMember::start_with)
     }
 
-    /// Starts like [`Replica::start_transactions`], without agent threads like [`Replica::start_by_hand`].
+    /// Like [`Replica::start_transactions`], without agent threads.
     ///
     /// # Errors
     /// As for [`Replica::start_transactions`].
@@ -195,8 +184,7 @@ impl Replica {
         )
     }
 
-    /// Creates the instance of an event-sourced service for a member built by the caller
-    /// ([`ClusterMember::start_by_hand_with_in`]), as [`Replica::start`] does.
+    /// Creates the event-sourced service for a member built by the caller ([`ClusterMember::start_by_hand_with_in`]).
     #[must_use]
     pub fn member_service<S: Service>(
         service: S,
@@ -206,7 +194,7 @@ impl Replica {
         Box::new(Self::service_of(service, options, config))
     }
 
-    /// Like [`Replica::member_service`], for a state-replicated service, as [`Replica::start_state`] does.
+    /// Like [`Replica::member_service`], for a state-replicated service.
     ///
     /// # Errors
     /// [`EngineError::Option`] for settings of the member's file that have no meaning for such a service.
@@ -218,8 +206,8 @@ impl Replica {
         Ok(Box::new(Self::state_service_of(factory_of(make), options, config)?))
     }
 
-    /// Like [`Replica::member_service`], for a service with its own writer, as [`Replica::start_transactions`] does.
-    /// The members compare hashes of the state of `released`.
+    /// Like [`Replica::member_service`], for a service with its own writer. The members compare hashes of the state of
+    /// `released`.
     #[must_use]
     pub fn member_transaction_service(
         released: impl ReleasedTransactions,
@@ -257,7 +245,7 @@ impl Replica {
         Ok(ReplicaService::of_factory(factory, StateOptions { snapshot_interval_frames, ..options }))
     }
 
-    /// Polls every agent once, in a replica started without threads. Returns the amount of work done.
+    /// Polls every agent once; returns the amount of work done.
     ///
     /// # Errors
     /// Failure of an agent.
@@ -265,14 +253,13 @@ impl Replica {
         Ok(self.member.turn(now)?)
     }
 
-    /// Returns the member, with its role and status.
     #[must_use]
     pub const fn member(&self) -> &ClusterMember {
         &self.member
     }
 
-    /// Connects a client within this process. Usable while this member leads; a client that follows the leader needs
-    /// the sockets of all members ([`Client::connect_any`]).
+    /// Connects a client within this process, usable while this member leads; to follow the leader, use
+    /// [`Client::connect_any`].
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
@@ -280,53 +267,52 @@ impl Replica {
         self.member.stream().client(options)
     }
 
-    /// Returns the result of the recovery; empty on a witness.
+    /// Returns an empty summary on a witness.
     #[must_use]
     pub fn recovered(&self) -> RecoverySummary {
         self.views.as_ref().map(|views| views.recovered).unwrap_or_default()
     }
 
-    /// Returns the last handled sequence; 0 on a witness.
+    /// Returns 0 on a witness.
     #[must_use]
     pub fn handled_sequence(&self) -> u64 {
         self.views.as_ref().map_or(0, |views| views.handled.get())
     }
 
-    /// Returns the same for threads that wait for it; `None` on a witness.
+    /// Returns `None` on a witness.
     #[doc(hidden)] // Awaited by readers of a command bus.
     #[must_use]
     pub fn progress(&self) -> Option<Arc<ProgressCounter>> {
         self.views.as_ref().map(|views| Arc::clone(&views.progress))
     }
 
-    /// Returns the hash of a state-replicated service's state after [`Replica::handled_sequence`], equal on all members
-    /// at that sequence. `None` on a witness and for event-sourced services.
+    /// Returns the hash of a replicated state after [`Replica::handled_sequence`], equal on all members there; `None`
+    /// on a witness and for event-sourced services.
     #[must_use]
     pub fn state_hash(&self) -> Option<u64> {
         self.state.as_ref().map(|state| state.hash.get())
     }
 
-    /// Returns how often a state-replicated service's state was rebuilt since the start, from a snapshot and the
-    /// journal, because it contained truncated frames of this member's leadership.
+    /// Counts rebuilds of a replicated state since the start, because it contained truncated frames of this member's
+    /// leadership.
     #[must_use]
     pub fn states_rebuilt(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.rebuilt.get())
     }
 
-    /// Returns the number of commands since the start that no handler took here.
+    /// Counts commands that no handler took here, since the start.
     #[must_use]
     pub fn dead_letter_count(&self) -> u64 {
         self.views.as_ref().map_or(0, |views| views.dead_letters.get())
     }
 
-    /// Returns the threads and their plan.
     #[must_use]
     pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         self.member.stream().plan()
     }
 
-    /// Takes a snapshot of everything handled here so far, and waits until it is on the device. Returns its sequence.
-    /// Commits continue meanwhile.
+    /// Takes a snapshot of everything handled so far; returns its sequence once it is on the device. Commits continue
+    /// meanwhile.
     ///
     /// # Errors
     /// A witness, a failed write, a failed member.
@@ -338,27 +324,25 @@ impl Replica {
         views.snapshots.take(|| self.failure())
     }
 
-    /// Returns a handle to request snapshots from another thread while this one polls the agents; `None` on a witness.
+    /// Returns a handle for another thread, while this one polls the agents; `None` on a witness.
     #[must_use]
     pub fn snapshots(&self) -> Option<SnapshotRequests> {
         self.views.as_ref().map(|views| views.snapshots.clone())
     }
 
-    /// Tells whether it stops because it lagged so far that it has fetched another member's state. Start it again then,
-    /// with a new service; it continues from that state.
+    /// Returns true if this replica lagged so far that it has fetched another member's state and stops. Start it again
+    /// with a new service.
     #[must_use]
     pub fn must_start_again(&self) -> bool {
         self.member.must_start_again()
     }
 
-    /// Returns the error that has stopped it, if any.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
         self.member.stream().failure().map(EngineError::Stream)
     }
 
-    /// Stops in order: a leader hands over first, and all released frames are handled. Returns the last sequence
-    /// released here.
+    /// A leader hands over first, and all released frames are handled. Returns the last sequence released here.
     ///
     /// # Errors
     /// The member failed, before or during the stop.

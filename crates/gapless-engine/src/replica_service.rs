@@ -1,5 +1,5 @@
-//! [`ReplicaService`]: a service in the form that a cluster member runs ([`MemberService`]). It does not use consensus,
-//! so it exists without the feature `cluster` too.
+//! [`ReplicaService`]: a service as a cluster member runs it ([`MemberService`]). It exists without the feature
+//! `cluster` too.
 
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Executor, ExecutorCounters, ExecutorLinks, ReplyDelivery, StopPosition};
@@ -31,15 +31,14 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Configuration of a service on a cluster member; the member's file configures its stream. The file's section
-/// `[service]` overrides these values, and adds its sequences to those that the policy skips.
+/// Configuration of a service on a cluster member, overridden by section `[service]` of the member's file, whose
+/// skipped sequences add to the policy's.
 #[derive(Clone, Debug)]
 pub struct ReplicaOptions {
-    /// Frames between two snapshots; `None` for no snapshots, and then the journal is never deleted.
+    /// `None`: no snapshots, so the journal is never deleted.
     pub snapshot_interval_frames: Option<u64>,
-    /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// Reaction to messages without a handler and to panics. It must be equal on all members, or their states differ.
+    /// Must be equal on all members, or their states differ.
     pub policy: Policy,
 }
 
@@ -49,10 +48,8 @@ impl Default for ReplicaOptions {
     }
 }
 
-/// Value that is set when the service's agent is created.
 pub(crate) type SharedSlot<T> = Arc<Mutex<Option<T>>>;
 
-/// Views of a service's agent for other threads.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "read by a replica"))]
 pub(crate) struct ServiceViews {
@@ -63,29 +60,26 @@ pub(crate) struct ServiceViews {
     pub snapshots: SnapshotRequests,
 }
 
-/// Service handed to a member, which creates its agent from it.
 pub struct ReplicaService {
     pub(crate) fold: Fold,
     pub(crate) options: ReplicaOptions,
     hash_interval_frames: u64,
     recovered: RecoverySummary,
     recorded: Option<RecordedOutputs>,
-    /// Reason why the writer of transactions is missing.
     failed: Option<EngineError>,
     pub(crate) views: SharedSlot<ServiceViews>,
     pub(crate) state: SharedSlot<StateViews>,
 }
 
 impl ReplicaService {
-    /// Creates it for an event-sourced service. A hash of the state goes to the member after each multiple of
-    /// `hash_interval_frames`; 0 for no hashes.
+    /// A hash of the state goes to the member after each multiple of `hash_interval_frames`; 0: no hashes.
     #[must_use]
     pub fn new<S: Service>(service: S, options: ReplicaOptions, hash_interval_frames: u64) -> Self {
         let fold = Fold::new(service, options.policy.clone());
         Self::of(fold, options, hash_interval_frames)
     }
 
-    /// Creates it for the state-replicated service returned by `make`, which is called again to rebuild the state.
+    /// `make` is called again to rebuild the state.
     #[must_use]
     pub fn of_state<S: StateService>(
         make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
@@ -98,13 +92,11 @@ impl ReplicaService {
         let StateOptions { snapshot_interval_frames, snapshot_on_stop, limits } = options;
         let policy = Policy::default();
         let options = ReplicaOptions { snapshot_interval_frames, snapshot_on_stop, policy };
-        // Each transaction carries the hash of the state.
         Self::of(Fold::applying_transactions(Box::new(TransactionApplier::new(factory, limits))), options, 0)
     }
 
-    /// Creates it for a service with its own writer, which turns commands into transactions. The writer is folded from
-    /// the whole stream, so there are no snapshots, which would delete the journal. A hash of the state of `released`
-    /// goes to the member after each multiple of `hash_interval_frames`; 0 for no hashes.
+    /// The writer is folded from the whole stream, so there are no snapshots, which would delete the journal. A hash of
+    /// the state of `released` goes to the member after each multiple of `hash_interval_frames`; 0: no hashes.
     #[must_use]
     pub fn of_transactions(
         released: impl ReleasedTransactions,
@@ -132,7 +124,6 @@ impl ReplicaService {
     }
 }
 
-/// The member's journal, for the service's snapshots.
 struct MemberSnapshotJournal {
     syncer: Syncer,
     watermark: RetentionWatermark,
@@ -141,7 +132,7 @@ struct MemberSnapshotJournal {
 impl SnapshotJournal for MemberSnapshotJournal {
     fn sync(&mut self) -> Result<(), EngineError> {
         self.syncer.sync_and_check()?;
-        // Reserves disk space for the snapshot, which is written next.
+        // For the snapshot, which is written next.
         self.syncer.check_disk(DiskOperation::Allocate).map_err(EngineError::system("finding room for a snapshot"))
     }
 
@@ -163,7 +154,7 @@ impl MemberService for ReplicaService {
             return Ok(());
         }
         let mut recorded = RecordedOutputs::read(layout.root(), identity)?;
-        // A throw-away sequencer: the member's own one is restored from its own state.
+        // Throw-away: the member's own sequencer is restored from its own state.
         let mut sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
         let replayed = (&mut NoSink as &mut dyn Sink, Some(&mut recorded));
         self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, replayed, sequence)?;
@@ -190,7 +181,6 @@ impl MemberService for ReplicaService {
     }
 
     fn fault_rules_to_write(&self) -> Option<FaultRules> {
-        // Conflicting rules were refused in the recovery.
         self.fold.fault_rules_to_write().ok().flatten()
     }
 

@@ -1,7 +1,5 @@
-//! The detached sender: an agent that delivers on a thread of its own.
-//!
-//! Frames wait for it in an in-process ring of configurable depth. A waiting frame's term field carries the connection;
-//! the sender restores the term before the frame is sent.
+//! The detached sender: an agent that delivers on a thread of its own. A waiting frame's term field carries the
+//! connection; the sender restores the term.
 
 use gapless_agent::{Agent, AgentError, Now, Waker};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
@@ -14,7 +12,6 @@ use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The executor's end of the queue.
 pub struct SendQueue {
     writer: RingWriter,
     pushed: u64,
@@ -25,7 +22,6 @@ pub struct SendQueue {
     undelivered: Mailbox<UndeliveredMessage>,
 }
 
-/// A message that did not fit its publisher's ring, returned to the executor, which still has its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UndeliveredMessage {
     pub connection: ConnectionId,
@@ -41,21 +37,19 @@ pub struct ReplySender {
     retries: RetryTimer,
 }
 
-/// Retry times for messages that wait for room in a publisher's ring. No wake-up announces that the publisher has read.
+/// No wake-up announces that a publisher has read its ring.
 #[derive(Debug, Default)]
 pub(crate) struct RetryTimer {
     interval_ns: u64,
-    /// Time of the next retry; `None` while no message waits.
     at_ns: Option<u64>,
 }
 
-/// Short enough to keep pace with a publisher that reads.
+/// Keeps pace with a publisher that reads.
 const RETRY_INTERVAL_NS_MIN: u64 = 100_000;
-/// Long enough that a publisher that does not read costs little.
+/// A publisher that does not read costs little.
 const RETRY_INTERVAL_NS_MAX: u64 = 10_000_000;
 
 impl RetryTimer {
-    /// Updates the pace after a poll at `now_ns`.
     #[inline]
     pub fn after_poll(&mut self, now_ns: u64, is_waiting: bool, has_moved: bool) {
         if !is_waiting {
@@ -63,7 +57,6 @@ impl RetryTimer {
             return;
         }
         self.interval_ns = match self.at_ns.filter(|_| !has_moved) {
-            // Polled early, for another reason.
             Some(at_ns) if now_ns < at_ns => return,
             Some(_) => (2 * self.interval_ns).min(RETRY_INTERVAL_NS_MAX),
             None => RETRY_INTERVAL_NS_MIN,
@@ -71,13 +64,12 @@ impl RetryTimer {
         self.at_ns = Some(now_ns + self.interval_ns);
     }
 
-    /// Returns the time of the next retry.
     pub const fn deadline_ns(&self) -> Option<u64> {
         self.at_ns
     }
 }
 
-/// Creates a queue of at most `depth` messages, sized for typical replies, and the agent that empties it.
+/// The queue is sized for typical replies.
 ///
 /// # Errors
 /// No memory for the queue.
@@ -99,7 +91,6 @@ pub fn detached(
 ) -> Result<(SendQueue, ReplySender), LogError> {
     let (writer, reader) = ring::create(&MemoryKind::Anonymous, queue_bytes, StreamIdentity::default())?;
     let popped = Arc::<AtomicU64>::default();
-    // Every waiting message can come back.
     let undelivered = Mailbox::new(depth);
     let (depth, back) = (depth as u64, undelivered.clone());
     let queue =
@@ -114,7 +105,7 @@ impl SendQueue {
         header: &FrameHeader,
         payload: CheckedPayload<'_>,
     ) -> SendResult {
-        // Acquire: pairs with the Release in ReplySender::poll.
+        // Pairs with the Release in ReplySender::poll.
         if self.pushed - self.popped.load(Ordering::Acquire) >= self.depth {
             return SendResult::RingFull;
         }
@@ -143,7 +134,6 @@ impl SendQueue {
 
     pub(crate) fn flush(&mut self) {
         if std::mem::take(&mut self.dirty) {
-            // The thread's waker checks by itself whether it sleeps.
             let _ = self.writer.publish();
             self.waker.wake();
         }
@@ -181,7 +171,7 @@ impl Agent for ReplySender {
             work += 1;
         }
         self.reader.release();
-        // Release: the room in the ring is given back before the count says so.
+        // Release: the ring's room is given back before the count says so.
         self.popped.store(self.popped.load(Ordering::Relaxed) + work as u64, Ordering::Release);
         self.egress.flush();
         self.retries.after_poll(now.monotonic_ns, self.egress.is_waiting_for_room(), moved > 0);
@@ -197,20 +187,16 @@ impl Agent for ReplySender {
     }
 }
 
-/// Message that did not fit its publisher's ring. Its content is looked up again when there is room.
+/// The content is looked up again when there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeferredSend {
     pub session: u64,
     pub kind: DeferredSendKind,
 }
 
-/// One or more of a session's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeferredSendKind {
     Reply(u64),
     Notices,
-    /// Reply to the session open.
-    Opened {
-        next_session_seq: u64,
-    },
+    Opened { next_session_seq: u64 },
 }

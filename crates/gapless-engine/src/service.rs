@@ -1,5 +1,3 @@
-//! The application's part: a [`Service`] and its handlers, registered by message in [`Handlers`].
-
 use crate::Reject;
 use crate::context::Context;
 use crate::handler_guard::HandlerRefusal;
@@ -7,23 +5,17 @@ use gapless_schema::{Encoding, Message, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
-/// State that is a fold over a stream.
-///
-/// Handlers must be deterministic: the same state, message and [`Context`] give the same outcome. Take time,
-/// identifiers and random numbers from the context. Clocks, random generators and iteration over unordered maps do not
-/// belong in a handler.
+/// State that is a fold over a stream. Handlers must be deterministic: take time, identifiers and random numbers from
+/// the [`Context`]; use no clocks, random generators or iteration over unordered maps.
 pub trait Service: Send + 'static {
-    /// Registers the handler of each message.
     fn handlers(handlers: &mut Handlers<Self>)
     where
         Self: Sized;
 
-    /// Returns the versions that this program can act as.
-    ///
-    /// Handlers branch on [`Context::version`], so that the programs of a cluster can be replaced one by one: all act
-    /// as the old version until the stream activates the new one, at one sequence. While an old version is active,
-    /// [`Service::snapshot`] writes the old program's bytes. A new stream starts with the lowest version of its first
-    /// leader.
+    /// Versions that this program can act as. Handlers branch on [`Context::version`], so that a cluster's programs can
+    /// be replaced one by one: all act as the old version until the stream activates the new one, at one sequence.
+    /// Until then [`Service::snapshot`] writes the old program's bytes. A new stream starts with the lowest version of
+    /// its first leader.
     #[must_use]
     fn versions() -> RangeInclusive<u32>
     where
@@ -41,16 +33,12 @@ pub trait Service: Send + 'static {
         Ok(())
     }
 
-    /// Writes the whole state for [`Service::restore`].
-    ///
-    /// Equal states must give equal bytes, in other processes too: cluster members compare them, and one whose bytes
-    /// differ stops. So write the entries of an unordered map in the order of their keys.
-    ///
-    /// The bytes must not begin with `GAPSTORE`, which marks the state of a state-replicated service and is refused
-    /// here.
+    /// Writes the whole state for [`Service::restore`]. Equal states must give equal bytes in all processes (sort
+    /// unordered maps): a cluster member whose bytes differ stops. The bytes must not begin with `GAPSTORE`, the mark
+    /// of a replicated state.
     fn snapshot(&self, state: &mut Vec<u8>);
 
-    /// Replaces the state by one that [`Service::snapshot`] wrote.
+    /// Replaces the state by one of [`Service::snapshot`].
     ///
     /// # Errors
     /// Defect of the bytes.
@@ -78,7 +66,7 @@ impl<S: Service> Handlers<S> {
         handlers
     }
 
-    /// Returns the schema name of a message that a typed handler takes; for reports.
+    /// Schema name of a message that a typed handler takes; for reports.
     #[must_use]
     pub fn message_name(schema: u32, encoding: Encoding) -> Option<&'static str> {
         Self::of_service().names.get(&(schema, encoding)).copied()
@@ -86,7 +74,7 @@ impl<S: Service> Handlers<S> {
 }
 
 impl<S> Handlers<S> {
-    /// Registers `handler` for messages of type `M`, decoded as a direct view or an object.
+    /// Registers `handler` for `M`, decoded as a direct view or an object.
     ///
     /// # Panics
     /// The message has a handler already.
@@ -103,7 +91,7 @@ impl<S> Handlers<S> {
         self.insert(schema, M::ENCODING, Box::new(call))
     }
 
-    /// Registers `handler` for the raw bytes of a message whose schema the application decodes itself.
+    /// Registers `handler` for the raw bytes of a message.
     ///
     /// # Panics
     /// The message has a handler already.

@@ -1,6 +1,3 @@
-//! [`ServiceHost`]: one durable stream with an event-sourced or state-replicated service, assembled from the agents and
-//! run.
-
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Executor, ExecutorCounters, ExecutorLinks, ReplyDelivery, StopPosition};
 use crate::fold::{DeadLettersOnly, Fold, Sink};
@@ -51,25 +48,21 @@ pub struct ServiceHost {
     snapshots: Option<SnapshotRequests>,
     handled: CounterView,
     progress: Arc<ProgressCounter>,
-    /// Receives the steps of manual time.
     time_steps: Option<Mutex<Receiver<TimeStep>>>,
     repeated: CounterView,
     dead_letters: CounterView,
-    /// Set for a state-replicated service.
     state: Option<StateViews>,
     recovered: RecoverySummary,
-    /// Mailbox of the sequencer, and its waker.
     requests: (Mailbox<SequencerRequest>, Waker),
     versions: RangeInclusive<u32>,
-    /// Deletes journal segments; `None` without a journal.
+    /// `None` without a journal.
     preparer: Option<SegmentPreparer>,
 }
 
-/// Term of a stream without a cluster.
 const NO_TERM: u64 = 0;
 
 impl ServiceHost {
-    /// Recovers `options.directory` and starts. When this returns, clients can connect.
+    /// Recovers `options.directory` and starts; clients can connect when this returns.
     ///
     /// # Errors
     /// Invalid options, a directory in use, damage, no threads or memory.
@@ -79,8 +72,8 @@ impl ServiceHost {
     }
 
     /// Starts like [`ServiceHost::start`], a state-replicated service, which needs no cluster. Its handlers run once,
-    /// before their commands enter the stream, which gets their effects. A restart runs none of them again. `make`
-    /// declares the collections and returns the service.
+    /// before their commands enter the stream, which gets their effects. `make` declares the collections and returns
+    /// the service.
     ///
     /// ```
     /// # mod gapless {
@@ -141,8 +134,8 @@ impl ServiceHost {
         Self::start_fold(Fold::applying_transactions(Box::new(applier)), options)
     }
 
-    /// Starts like [`ServiceHost::start`], a service with its own writer, created by `make_writer`, that turns commands
-    /// into transactions. `released` applies the released transactions.
+    /// Like [`ServiceHost::start`], for a service with its own writer of transactions, created by `make_writer`.
+    /// `released` applies them once released.
     ///
     /// # Errors
     /// As for [`ServiceHost::start_state`]; [`EngineError::System`] of `make_writer`.
@@ -160,7 +153,6 @@ impl ServiceHost {
         Ok(Self::start_driven(fold, options, false)?.0)
     }
 
-    /// Starts without threads; the caller polls the appending agent.
     pub(crate) fn start_embedded(
         fold: Fold,
         options: ServiceHostOptions,
@@ -188,7 +180,7 @@ impl ServiceHost {
             thread_assignment::of_host(&options)?,
         )?;
         if let Some(rules) = fold.fault_rules_to_write()? {
-            // The mailbox is empty, and served before the first frame of a publisher.
+            // Served before the first frame of a publisher; the mailbox is empty.
             let _ = builder.requests.push(SequencerRequest::FaultRules(rules));
         }
         builder.set_socket_path(options.socket_path.clone());
@@ -276,16 +268,14 @@ impl ServiceHost {
         Ok((host, held))
     }
 
-    /// Polls the agents of a host without threads.
     pub(crate) fn turn(&mut self, now: Now) -> Result<usize, AgentFailure> {
         self.stream.turn(now).map_err(failure_of)
     }
 
-    /// Advances the clean stop of a host without threads. Returns whether it is complete.
+    /// Returns whether the clean stop is complete.
     pub(crate) fn close_step(&mut self, now: Now) -> Result<bool, EngineError> {
         let is_last = self.stream.close_step(now).map_err(stopped)?;
         if is_last {
-            // The preparer holds the lock of the journal.
             self.preparer = None;
         }
         Ok(is_last)
@@ -299,13 +289,11 @@ impl ServiceHost {
         self.stream.client(options)
     }
 
-    /// Returns a reader of released frames, from `sequence` on.
     #[must_use]
     pub fn reader(&self, sequence: u64) -> ReplayMerge {
         self.stream.reader(sequence)
     }
 
-    /// Returns the socket for other processes.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
         self.stream.socket_path()
@@ -316,44 +304,39 @@ impl ServiceHost {
         self.stream.identity()
     }
 
-    /// Returns the result of the recovery.
     #[must_use]
     pub const fn recovered(&self) -> &RecoverySummary {
         &self.recovered
     }
 
-    /// Returns the journal's findings at the start, and the truncated frames.
     #[must_use]
     pub const fn journal_report(&self) -> Option<&RecoveryReport> {
         self.stream.recovery().journal.as_ref()
     }
 
-    /// Returns the durability of a reply.
     #[must_use]
     pub const fn tier(&self) -> Tier {
         self.stream.tier()
     }
 
-    /// Returns the threads and their plan.
     #[must_use]
     pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         self.stream.plan()
     }
 
-    /// Returns the threads that could not be pinned, in words.
     #[must_use]
     pub fn pin_warnings(&self) -> Vec<String> {
         self.stream.pin_warnings()
     }
 
-    /// Returns the CPU time of the host's agent threads so far, ns.
+    /// Returns the agent threads' time so far, ns.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
         self.stream.cpu_time_ns()
     }
 
-    /// Returns the pauses of each thread, in the order of the plan: times in which an interrupt, another thread or the
-    /// hypervisor kept a busy-polling thread from running.
+    /// Returns, per thread of the plan, times in which an interrupt, another thread or the hypervisor kept a
+    /// busy-polling thread from running.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
         self.stream.pauses()
@@ -365,40 +348,37 @@ impl ServiceHost {
         self.stream.released_sequence()
     }
 
-    /// Returns the last handled sequence.
     #[must_use]
     pub fn handled_sequence(&self) -> u64 {
         self.handled.get()
     }
 
-    /// Returns the number of commands since the start that no handler took.
+    /// Counts commands that no handler took, since the start.
     #[must_use]
     pub fn dead_letter_count(&self) -> u64 {
         self.dead_letters.get()
     }
 
-    /// Returns the hash of a state-replicated service's state after [`ServiceHost::handled_sequence`]; `None` for
-    /// event-sourced services.
+    /// Returns the hash after [`ServiceHost::handled_sequence`]; `None` for event-sourced services.
     #[must_use]
     pub fn state_hash(&self) -> Option<u64> {
         self.state.as_ref().map(|state| state.hash.get())
     }
 
-    /// Returns the number of frames since the start that were recognised as duplicates.
+    /// Counts frames recognised as duplicates, since the start.
     #[must_use]
     pub fn repeated_count(&self) -> u64 {
         self.repeated.get()
     }
 
-    /// Returns the host's counters, which other processes read from the file `counters` in its directory. An
-    /// application can add its own.
+    /// Other processes read them from the file `counters` in the host's directory. An application can add its own.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         self.stream.counters()
     }
 
-    /// Switches the service to another of its versions, from a mark on that is appended soon. Afterwards, programs
-    /// without that version cannot start here.
+    /// Switches the service to another of its versions, at a mark that is appended soon. Afterwards, programs without
+    /// that version cannot start here.
     ///
     /// # Errors
     /// The service does not have the version; or the sequencer's mailbox is full.
@@ -474,7 +454,6 @@ impl ServiceHost {
             let reason = "the time of this host is its clock's; ServiceHostOptions::with_manual_time lets it be moved";
             return Err(EngineError::Option { option: "manual_time", reason: reason.to_owned() });
         };
-        // One call at a time.
         let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
         let mut handled = self.step_time(&steps, 0)?;
         let to_ns = handled.at_ns.saturating_add(saturating_ns(by));
@@ -487,13 +466,12 @@ impl ServiceHost {
         }
     }
 
-    /// Advances to the next timer or to `to_ns`, and waits until that is handled.
     fn step_time(&self, steps: &Receiver<TimeStep>, to_ns: u64) -> Result<TimeStep, EngineError> {
         let (requests, waker) = &self.requests;
         let host_stopped = || {
             self.failure().unwrap_or_else(|| EngineError::Stopped(AgentFailure::new("host", "it was stopped".into())))
         };
-        // The mailbox is full of the service's timers: the sequencer takes them in its next poll.
+        // Full of the service's timers: the sequencer takes them in its next poll.
         while requests.push(SequencerRequest::MoveTime { to_ns }).is_err() {
             if self.stream.failure().is_some() {
                 return Err(host_stopped());
@@ -509,14 +487,13 @@ impl ServiceHost {
         }
     }
 
-    /// Returns the last handled sequence, for threads that wait for it.
     #[doc(hidden)] // Awaited by readers of a command bus.
     #[must_use]
     pub fn progress(&self) -> Arc<ProgressCounter> {
         Arc::clone(&self.progress)
     }
 
-    /// Takes a snapshot of everything handled so far, and waits until it is on the device. Returns its sequence.
+    /// Takes a snapshot of everything handled so far; returns its sequence once it is on the device.
     ///
     /// # Errors
     /// The tier is `memory`, the snapshot cannot be written, or the host has failed.
@@ -533,22 +510,20 @@ impl ServiceHost {
         })
     }
 
-    /// Requests deletion of all journal segments that lie wholly before `sequence`, archived ones included. Each is
-    /// deleted in the background once a snapshot covers it. A restart forgets the request. No effect at tier `memory`.
+    /// Deletes journal segments wholly before `sequence`, archived ones included, in the background once a snapshot
+    /// covers them. A restart forgets the request. No effect at tier `memory`.
     pub fn delete_journal_before(&self, sequence: u64) {
         if let Some(preparer) = &self.preparer {
             preparer.delete_before(sequence);
         }
     }
 
-    /// Returns the error that has stopped the host, if any.
     #[must_use]
     pub fn failure(&self) -> Option<EngineError> {
         self.stream.failure().map(stopped)
     }
 
-    /// Stops in order: takes no more input, handles the accepted frames, and writes a final snapshot if configured.
-    /// Returns the last sequence.
+    /// Handles the accepted frames, and writes a final snapshot if configured. Returns the last sequence.
     ///
     /// # Errors
     /// The host failed, before or during the stop.
@@ -558,16 +533,13 @@ impl ServiceHost {
     }
 }
 
-/// Parts that the owner of a host without threads polls itself.
 pub(crate) struct EmbeddedParts {
     pub ingress: Ingress,
     pub clock: Clock,
     pub window: Window,
-    /// Wakes the owner.
     pub waker: Waker,
 }
 
-/// Takes the place of the sequencer's agent, which the owner polls itself.
 struct OwnerPolledAgent;
 
 impl Agent for OwnerPolledAgent {
@@ -587,7 +559,6 @@ fn failure_of(error: StreamError) -> AgentFailure {
     }
 }
 
-/// Unwraps the failure of an agent.
 fn stopped(error: StreamError) -> EngineError {
     match error {
         StreamError::Stopped(failure) => EngineError::Stopped(failure),
@@ -595,7 +566,6 @@ fn stopped(error: StreamError) -> EngineError {
     }
 }
 
-/// State of a host's directory after recovery.
 struct RecoveredDirectory {
     directory: Option<LockedDirectory>,
     opened: Option<OpenedJournal>,
@@ -607,7 +577,6 @@ struct RecoveredDirectory {
 }
 
 impl RecoveredDirectory {
-    /// Opens the directory's journal, if any, and replays it into `fold`.
     fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
         let mut directory =
             options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
@@ -651,7 +620,6 @@ impl RecoveredDirectory {
     }
 }
 
-/// Creates the appending agent, with its count of duplicates and the counters of a replicated state.
 fn ingress(
     options: &ServiceHostOptions,
     builder: &StreamBuilder<'_>,
@@ -698,7 +666,6 @@ fn ingress(
     Ok((ingress, repeated, state))
 }
 
-/// Creates the route of the replies, and the sender if that has a thread of its own.
 fn delivery(
     options: &ServiceHostOptions,
     builder: &StreamBuilder<'_>,

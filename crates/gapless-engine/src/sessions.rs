@@ -1,5 +1,5 @@
-//! The session table. It keeps the last W replies of each session, which answer duplicates, and its unacknowledged
-//! notices. A fold over the stream; part of every snapshot.
+//! The session table: the last W replies of each session, which answer duplicates, and its unacknowledged notices. A
+//! fold over the stream; part of every snapshot.
 
 use crate::outputs::Outputs;
 use gapless_schema::Encoding;
@@ -11,30 +11,26 @@ use gapless_wire::{Frame, FrameHeader, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Limit of a session's unacknowledged notices; a handler that sends one more gets an error. Fixed forever, so that a
-/// replay hits the limit at the same messages as the live run.
+/// Unacknowledged notices of a session; one more is an error. Fixed forever, so that a replay hits the limit at the
+/// same messages.
 pub const NOTICES_UNRECEIVED_MAX: usize = 1024;
-/// Longest text of a refusal, bytes.
+/// Bytes.
 const REFUSAL_TEXT_MAX: usize = 1024;
 
-/// Reply kept for duplicates of its command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredReply {
-    /// Number of the command's last frame; 0 in an empty slot.
+    /// Last frame of the command; 0 in an empty slot.
     pub session_seq: u64,
-    /// Sequence of the command.
     pub sequence: u64,
-    /// Sequenced time of the command, ns since the epoch.
+    /// Sequenced time, ns since the epoch.
     pub timestamp_ns: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// Encoding, and the refusal flag.
     pub flags: u16,
     pub payload: Vec<u8>,
 }
 
 impl StoredReply {
-    /// Builds the header of the reply's frame.
     #[inline]
     #[must_use]
     pub fn header(&self, session: u64) -> FrameHeader {
@@ -50,7 +46,6 @@ impl StoredReply {
         }
     }
 
-    /// Resets this to an empty reply to the command whose last frame is `frame`.
     #[inline]
     pub(crate) fn begin(&mut self, frame: &Frame<'_>) {
         self.session_seq = frame.session_seq();
@@ -61,7 +56,7 @@ impl StoredReply {
         self.payload.clear();
     }
 
-    /// Turns this into a refusal; truncates a text above 1,024 bytes.
+    /// Truncates a text above 1,024 bytes.
     pub(crate) fn refuse(&mut self, refusal: &Refusal<'_>) {
         self.flags = REFUSED_FLAG;
         self.payload.resize(Refusal::FIXED_LENGTH + refusal.text.len().min(REFUSAL_TEXT_MAX), 0);
@@ -75,14 +70,12 @@ impl StoredReply {
     }
 }
 
-/// Unsolicited message to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredNotice {
-    /// Number among the session's notices, from 1.
+    /// From 1.
     pub number: u64,
-    /// Sequence of the message that caused it.
     pub sequence: u64,
-    /// Sequenced time of that message, ns since the epoch.
+    /// Sequenced time, ns since the epoch.
     pub timestamp_ns: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,
@@ -90,35 +83,29 @@ pub struct StoredNotice {
     pub payload: Vec<u8>,
 }
 
-/// State of a session in the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionEntry {
     pub session: u64,
-    /// Token that opened it.
     pub token: u128,
-    /// Number of the last frame of the last handled command.
     pub last_session_seq: u64,
-    /// Count of handled commands; command n's reply is in slot n % W.
+    /// Handled commands; command n's reply is in slot n % W.
     pub messages: u64,
-    /// Sequenced time of its last frame, ns since the epoch.
+    /// Sequenced time, ns since the epoch.
     pub last_active_ns: u64,
     /// W: limit of commands in flight.
     pub window_messages: u32,
-    /// Replies in the slots used so far, so that an idle session takes little memory.
+    /// Slots used so far, so that an idle session takes little memory.
     pub replies: Vec<StoredReply>,
-    /// Unacknowledged notices.
     pub notices: VecDeque<StoredNotice>,
-    /// Number of the last notice.
     pub last_notice: u64,
-    /// Current connection for replies; not part of a snapshot.
+    /// Not part of a snapshot.
     pub connection: Option<ConnectionId>,
 }
 
 impl SessionEntry {
-    /// Finds the kept reply to the command whose last frame has this number.
     #[must_use]
     pub fn find(&self, session_seq: u64) -> Option<&StoredReply> {
-        // Without fragments the slot follows from the number; otherwise search.
+        // Without fragments the slot follows from the number.
         let likely = self.replies.get((session_seq.wrapping_sub(1) % u64::from(self.window_messages)) as usize);
         let likely = likely.filter(|reply| reply.session_seq == session_seq);
         if likely.is_some() {
@@ -127,14 +114,13 @@ impl SessionEntry {
         self.replies.iter().find(|reply| reply.session_seq == session_seq)
     }
 
-    /// Returns the lowest number with a kept reply.
     #[must_use]
     pub fn first_stored(&self) -> u64 {
         self.stored_numbers().min().unwrap_or(self.last_session_seq + 1)
     }
 
-    /// Returns the command with a frame of this number before its last one, if that is certain. The frame numbers of
-    /// the first kept command are unknown if there were commands before it.
+    /// Command with a frame of this number before its last one, if certain. The frames of the first kept command are
+    /// unknown if there were commands before it.
     #[must_use]
     pub fn command_over(&self, session_seq: u64) -> Option<u64> {
         let has_all = self.messages <= u64::from(self.window_messages);
@@ -146,8 +132,8 @@ impl SessionEntry {
         self.replies.iter().map(|reply| reply.session_seq).filter(|kept| *kept != 0)
     }
 
-    /// Returns the slot for the reply to the current command, whose last frame has number `session_seq`. The command
-    /// acknowledges the slot's old reply, W commands ago (decision 6).
+    /// Slot for the current command's reply; the command acknowledges the slot's old reply, W commands ago (decision
+    /// 6).
     #[inline]
     pub(crate) fn next_slot(&mut self, session_seq: u64) -> usize {
         let slot = self.slot_of_next();
@@ -162,11 +148,10 @@ impl SessionEntry {
     #[inline]
     fn slot_of_next(&self) -> usize {
         let slots = u64::from(self.window_messages);
-        // A division costs as much as the rest; most windows are powers of two.
+        // A division costs as much as the rest.
         (if slots.is_power_of_two() { self.messages & (slots - 1) } else { self.messages % slots }) as usize
     }
 
-    /// Drops the notices up to `number`.
     pub fn acknowledge_notices(&mut self, number: u64) {
         while self.notices.front().is_some_and(|notice| notice.number <= number) {
             self.notices.pop_front();
@@ -174,10 +159,9 @@ impl SessionEntry {
     }
 }
 
-/// View of the sessions at a message, for handlers. A fold over the stream, so it is equal at each replay and on each
-/// member.
+/// The sessions at a message, for handlers: equal at each replay and on each member.
 pub(crate) trait NoticeReceivers {
-    /// Returns the number of unacknowledged notices of `session`; `None` if it is not open.
+    /// `None` if the session is not open.
     fn unacknowledged_notices(&self, session: u64) -> Option<usize>;
 }
 
@@ -187,7 +171,6 @@ impl NoticeReceivers for SessionTable {
     }
 }
 
-/// All open sessions.
 #[derive(Clone, Debug, Default)]
 pub struct SessionTable {
     index: FxHashMap<u64, u32>,
@@ -211,7 +194,6 @@ impl SessionTable {
         })
     }
 
-    /// Inserts a session.
     pub fn insert(&mut self, entry: SessionEntry) -> &mut SessionEntry {
         let slot = self.vacant.pop().unwrap_or(self.entries.len() as u32);
         if slot as usize == self.entries.len() {
@@ -239,10 +221,8 @@ impl SessionTable {
         self.entries[*self.index.get(&session)? as usize].as_mut()
     }
 
-    /// Returns the first session for which `outputs` would exceed the limit of notices. Handlers cannot do that.
     #[inline]
     pub(crate) fn first_over_notice_limit(&self, outputs: &Outputs) -> Option<u64> {
-        // Most outputs have no notices.
         if outputs.notices.is_empty() { None } else { self.first_over_notice_limit_of(outputs) }
     }
 
@@ -255,8 +235,7 @@ impl SessionTable {
         outputs.notices.iter().map(|(session, _)| *session).find(|session| is_flooded(*session))
     }
 
-    /// Prefetches memory for commands of these sessions, at most [`FRAMES_AHEAD`], that come next. It asks for the
-    /// entries of all sessions first, then for the reply slots, then for the payloads. Returns the number of commands.
+    /// Asks for all entries first, then for the reply slots, then for the payloads. Returns the number of commands.
     #[inline]
     pub(crate) fn prefetch(&self, sessions: &[u64]) -> usize {
         let mut entries: [Option<&Option<SessionEntry>>; FRAMES_AHEAD] = [None; FRAMES_AHEAD];
@@ -275,12 +254,10 @@ impl SessionTable {
         sessions.len()
     }
 
-    /// Iterates over all sessions, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &SessionEntry> {
         self.entries.iter().flatten()
     }
 
-    /// Returns all sessions, ordered by identifier.
     #[must_use]
     pub fn sorted(&self) -> Vec<&SessionEntry> {
         let mut all: Vec<&SessionEntry> = self.iter().collect();

@@ -4,6 +4,7 @@
 //! ```text
 //! 4711 at 4790
 //! ```
+//!
 //! One line per skip: the sequence of the command, and that of its mark. A start checks each mark in the journal, so
 //! the file alone proves nothing; a replay that meets a mark without its line fails. Lines of commands covered by a
 //! snapshot are ignored, because their marks may have been deleted by retention, or be in a missing archive.
@@ -29,22 +30,18 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Size limit for reading the file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A skipped command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkippedCommand {
-    /// Sequence of the command or timer.
     pub sequence: u64,
-    /// Sequence of the mark.
     pub mark: u64,
-    /// The mark existed already.
     pub is_repeated: bool,
 }
 
-/// Skips the command or timer at `sequence` of the stopped service in `directory`: its next start continues after it.
-/// The client gets a refusal, and the command is a dead letter. Idempotent.
+/// Skips the command or timer at `sequence` of the stopped service in `directory`. The client gets a refusal, and the
+/// command is a dead letter. Idempotent.
 ///
 /// # Errors
 /// [`EngineError::Skip`]: not a single-node service, no command at `sequence`, or the command was handled. Other
@@ -79,7 +76,7 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<SkippedCommand, EngineErr
     {
         return Err(refused(reason));
     }
-    // A snapshot covers the commands whose marks retention has deleted.
+    // Retention has deleted these marks; a snapshot covers the commands.
     skips.retain(|_, mark| *mark >= found.first_sequence);
     let skip = match found.mark {
         Some(mark) => SkippedCommand { sequence, mark, is_repeated: true },
@@ -91,7 +88,6 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<SkippedCommand, EngineErr
     Ok(skip)
 }
 
-/// Refuses directories that do not support skips.
 fn check_kind(layout: &StreamLayout) -> Result<(), String> {
     let kind = DirectoryRecord::read(layout).map_err(|error| error.to_string())?.map(|record| record.kind);
     let is_member = kind.as_deref() == Some("member") || layout.root().join("instance").exists();
@@ -108,7 +104,7 @@ fn check_kind(layout: &StreamLayout) -> Result<(), String> {
     .to_owned())
 }
 
-/// Refuses users other than the owner, who could not read the files created by them.
+/// Only the owner could read the new files.
 fn check_user(layout: &StreamLayout) -> Result<(), String> {
     let path = layout.journal();
     let owner = path.metadata().map_err(|error| format!("reading {}: {error}", path.display()))?.uid();
@@ -121,7 +117,6 @@ fn check_user(layout: &StreamLayout) -> Result<(), String> {
     ))
 }
 
-/// Returns the reason why the command counts as handled, if it does.
 fn handled(layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<Option<String>, EngineError> {
     if RecordedOutputs::read(layout.root(), identity)?.has(sequence) {
         let why = "it was handled, and its outputs are recorded: clients may have its reply. Start the program that has handled \
@@ -135,15 +130,10 @@ fn handled(layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Re
     }))
 }
 
-/// The frames from a command to the end of the journal.
 struct SkipCheck {
-    /// Reason for refusing the skip.
     refusal: Option<String>,
-    /// Existing mark, the first if there are several.
     mark: Option<u64>,
-    /// First frame in the journal.
     first_sequence: u64,
-    /// Last frame that ends a message, and its time.
     last_sequence: u64,
     last_timestamp_ns: u64,
 }
@@ -175,7 +165,6 @@ impl SkipCheck {
     }
 }
 
-/// Returns the reason for not skipping `frame`, in a journal that ends at `last_sequence`.
 fn refusal_of(frame: &Frame<'_>, last_sequence: u64) -> Option<String> {
     let is_ahead = frame.flags() & TRANSACTION_FLAG != 0;
     Some(match (frame.kind(), frame.fragment()) {
@@ -197,7 +186,6 @@ fn refusal_of(frame: &Frame<'_>, last_sequence: u64) -> Option<String> {
     })
 }
 
-/// Returns the command that a mark skips.
 pub(crate) fn marked(frame: &Frame<'_>) -> Option<u64> {
     match (frame.kind(), Mark::from_bytes(frame.payload())) {
         (Kind::Mark, Some(Mark::Skipped { sequence })) => Some(sequence),
@@ -205,7 +193,7 @@ pub(crate) fn marked(frame: &Frame<'_>) -> Option<u64> {
     }
 }
 
-/// Appends the mark of `sequence` after the last whole message. Later fragments were never released, and are truncated.
+/// After the last whole message; later fragments were never released, and are truncated.
 fn append(journal: &mut Journal, found: &SkipCheck, sequence: u64) -> Result<u64, EngineError> {
     journal.truncate_after(found.last_sequence)?;
     let mark = found.last_sequence + 1;
@@ -222,8 +210,8 @@ fn append(journal: &mut Journal, found: &SkipCheck, sequence: u64) -> Result<u64
     Ok(mark)
 }
 
-/// Reads the skipped commands of the service in `layout` after `covered`, the last frame of its snapshot. Each must
-/// have its mark in the journal of `reader`, unless retention has deleted the mark.
+/// Reads the skipped commands after `covered`, the last frame of the snapshot. Each needs its mark in the journal,
+/// unless retention has deleted it.
 ///
 /// # Errors
 /// The file cannot be read, or belongs to another journal.
@@ -249,7 +237,7 @@ pub fn read(layout: &StreamLayout, reader: &JournalReader, covered: u64) -> Resu
     Ok(skips.into_keys().collect())
 }
 
-/// Reads the skipped commands in the file, with their marks.
+/// Skipped commands and their marks.
 ///
 /// # Errors
 /// The file cannot be read, or is damaged.
@@ -271,8 +259,7 @@ pub fn lines(layout: &StreamLayout) -> Result<BTreeMap<u64, u64>, EngineError> {
     })
 }
 
-/// Describes the difference between the file and the marks of the journal, which begins at `first`. `covered`: last
-/// frame of the newest snapshot.
+/// `covered`: last frame of the newest snapshot.
 pub(crate) fn damage(layout: &StreamLayout, marks: &[(u64, u64)], (first, covered): (u64, u64)) -> Option<String> {
     let lines = match lines(layout) {
         Ok(lines) => lines,

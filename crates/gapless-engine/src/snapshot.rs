@@ -39,18 +39,14 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x04");
-/// Position of the format in the magic word.
 const FORMAT_BITS: u32 = 56;
 const FORMAT_MIN: u64 = 2;
 const FORMAT_WITH_VERSION: u64 = 3;
 const FORMAT_WITH_RULES: u64 = 4;
-/// Flag of the fault rules: the stream has some.
 const HAS_RULES: u32 = 1 << 31;
 const EXTENSION: &str = "snapshot";
-/// The newest and its predecessor.
 const SNAPSHOTS_RETAINED: usize = 2;
 
-/// Encodes a snapshot of `fold`.
 pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     let mut out = Vec::with_capacity(1 << 16);
     let mut fields = FieldWriter::new(&mut out);
@@ -80,7 +76,6 @@ pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
 fn encode_session(out: &mut FieldWriter, entry: &SessionEntry) {
     out.u64(entry.session).u128(entry.token).u64(entry.last_session_seq).u64(entry.messages).u64(entry.last_active_ns);
     out.u32(entry.window_messages);
-    // Slots not used yet are encoded as empty.
     let unused = StoredReply::default();
     for at in 0..entry.window_messages as usize {
         let reply = entry.replies.get(at).unwrap_or(&unused);
@@ -94,15 +89,13 @@ fn encode_session(out: &mut FieldWriter, entry: &SessionEntry) {
     }
 }
 
-/// Limit of sequences and counts, far above any real stream, so that sums cannot overflow.
+/// Far above any real stream, so that sums cannot overflow.
 const COUNT_MAX: u64 = u64::MAX / 2;
 
-/// Reads a sequence or a count that is added to later.
 fn count(fields: &mut FieldReader, what: &'static str) -> Result<u64, FieldError> {
     fields.u64(what).and_then(|count| if count <= COUNT_MAX { Ok(count) } else { Err(FieldError::Value { what }) })
 }
 
-/// Reads the format from the magic word; the error says why this program cannot read it.
 fn magic(fields: &mut FieldReader) -> Result<u64, String> {
     const FORMAT_MAX: u64 = MAGIC >> FORMAT_BITS;
     match fields.u64("the magic") {
@@ -162,7 +155,7 @@ fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
     })
 }
 
-/// Reads the stream identity of the snapshot at `path` from its first bytes.
+/// Reads only the first bytes.
 ///
 /// # Errors
 /// It cannot be read, or has no valid head.
@@ -173,7 +166,7 @@ pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
     found.map_err(|reason| EngineError::Snapshot { path: path.to_owned(), reason })
 }
 
-/// Restores the empty `fold` from the snapshot at `path`.
+/// `fold` must be empty.
 ///
 /// # Errors
 /// [`EngineError::Snapshot`]: it belongs to another stream, is damaged, or is refused by the service.
@@ -201,7 +194,7 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
     fold.service.restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
 }
 
-/// Restores everything but the service's state, which it returns.
+/// Returns the service's state, not yet restored.
 fn restore_fields<'a>(fold: &mut Fold, fields: &mut FieldReader<'a>, format: u64) -> Result<&'a [u8], FieldError> {
     fold.last_sequence = count(fields, "the last sequence")?;
     fold.restored_sequence = fold.last_sequence;
@@ -239,15 +232,12 @@ pub fn file_name(sequence: u64) -> String {
     format!("{sequence:020}.{EXTENSION}")
 }
 
-/// Read size for checking a snapshot.
 const CHECKED_BYTES: usize = 1 << 20;
-/// Length of magic, stream, incarnation and sequence.
 const HEAD_LENGTH: usize = 40;
-/// Length of the head with the time stamp.
 const POINT_LENGTH: u64 = 48;
 
-/// Checks that the snapshot at `path` is whole, belongs to `identity` and ends at `sequence`. Reads it piece by piece.
-/// Only [`restore`] shows whether the service accepts its state.
+/// Checks that the snapshot is whole, belongs to `identity` and ends at `sequence`. Only [`restore`] shows whether the
+/// service accepts its state.
 ///
 /// # Errors
 /// Defect of the file, or it cannot be read.
@@ -275,14 +265,12 @@ fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> EngineError {
     EngineError::system(format!("reading {}", path.display()))
 }
 
-/// Reads the first bytes, up to the time stamp.
 fn head_of(path: &Path) -> Result<Vec<u8>, EngineError> {
     let mut head = Vec::new();
     open(path)?.take(POINT_LENGTH).read_to_end(&mut head).map_err(unreadable(path))?;
     Ok(head)
 }
 
-/// Verifies the checksum of an open snapshot, piece by piece; passes the first piece to `head`.
 fn is_whole(
     file: &mut File,
     path: &Path,
@@ -304,8 +292,7 @@ fn is_whole(
     Ok(u32::from_le_bytes(found) == sum)
 }
 
-/// Reads all but the checksum; `None` if that does not match. Memory for the file, which can be of any length, is
-/// allocated after the check.
+/// `None` if the checksum does not match. Memory, of any length, is allocated after the check.
 fn whole_body(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
     let mut file = open(path)?;
     if !is_whole(&mut file, path, |_| Ok(()))? {
@@ -318,8 +305,8 @@ fn whole_body(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
     Ok(Some(body))
 }
 
-/// Lists the positions of the snapshots in `directory`, oldest first, to be checked against the journal. If a head is
-/// invalid, only the sequence in the file's name is known. Damage after the head is found when the snapshot is used.
+/// Positions of the snapshots, oldest first, to be checked against the journal. With an invalid head, only the sequence
+/// in the file's name is known.
 ///
 /// # Errors
 /// The directory or a snapshot cannot be read.
@@ -336,7 +323,7 @@ pub fn points(directory: &Path) -> Result<Vec<FilePoint>, EngineError> {
     list(directory)?.into_iter().map(point).collect()
 }
 
-/// Rewrites the snapshots in `directory` for `identity`, another incarnation of the same stream.
+/// Rewrites the snapshots for `identity`, another incarnation of the stream.
 ///
 /// # Errors
 /// One cannot be read or written, or is damaged.
@@ -357,7 +344,7 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), EngineErr
     Ok(())
 }
 
-/// Lists the snapshots in `directory` as (sequence, path), oldest first.
+/// (sequence, path), oldest first.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -380,7 +367,7 @@ pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, EngineError> {
     Ok(snapshots)
 }
 
-/// Writes a snapshot atomically, and removes all but the newest two.
+/// Writes atomically; removes all but the newest two.
 ///
 /// # Errors
 /// A full or read-only disk; the old snapshots stay.
@@ -389,7 +376,7 @@ pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), Engine
     let action = || format!("writing {}", path.display());
     private_folder::create(directory).map_err(EngineError::system(action()))?;
     let write = || -> std::io::Result<()> {
-        // Private to the user, because it contains session tokens.
+        // Private to the user: it contains session tokens.
         let mut file = FileReplacement::begin(&path, path.with_extension("tmp"), 0o600)?;
         let (first, second) = bytes.split_at(bytes.len() / 2);
         file.write_all(first)?;

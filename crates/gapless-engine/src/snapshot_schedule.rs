@@ -1,5 +1,5 @@
 //! [`SnapshotSchedule`]: times of snapshots, and the thread that writes them. The executor only encodes the state, so
-//! messages wait for the encoding but not for the disk.
+//! messages do not wait for the disk.
 
 use crate::EngineError;
 use crate::fold::Fold;
@@ -14,29 +14,26 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The journal, which must be on the device before a snapshot of its frames.
+/// Must be on the device before a snapshot of its frames.
 pub trait SnapshotJournal: Send {
     /// Syncs the journal to the device.
     ///
     /// # Errors
     /// The sync fails.
     fn sync(&mut self) -> Result<(), EngineError>;
-    /// Notes that a snapshot of everything up to `sequence` is on the device.
     fn snapshot_written(&mut self, sequence: u64);
 }
 
-/// Conditions for taking snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotRules {
-    /// Frames between two snapshots; `None` for snapshots on request only.
+    /// `None`: on request only.
     pub interval_frames: Option<u64>,
-    /// Take one at a clean stop.
     pub on_stop: bool,
 }
 
 impl SnapshotRules {
-    /// Creates rules for a service with a journal of its own. Without an interval it takes no snapshot at a stop
-    /// either, because a start replays the journal. A service on an event stream of others keeps `on_stop` as given.
+    /// Without an interval it takes no snapshot at a stop either, because a start replays the journal. A service on an
+    /// event stream of others keeps `on_stop`.
     pub(crate) const fn for_own_journal(interval_frames: Option<u64>, on_stop: bool) -> Self {
         Self { interval_frames, on_stop: on_stop && interval_frames.is_some() }
     }
@@ -45,7 +42,6 @@ impl SnapshotRules {
 struct SnapshotJob {
     sequence: u64,
     bytes: Vec<u8>,
-    /// Number of the last request that this snapshot answers.
     serves: u64,
 }
 
@@ -64,12 +60,10 @@ struct WriterStatus {
 struct WriterQueue {
     status: Mutex<WriterStatus>,
     changed: Condvar,
-    /// A request waits for the executor.
     is_wanted: AtomicBool,
 }
 
 impl WriterQueue {
-    /// Creates the queue without a job; the newest snapshot is at `sequence`.
     fn after_snapshot(sequence: u64) -> Arc<Self> {
         let status = Mutex::new(WriterStatus { written_sequence: sequence, ..WriterStatus::default() });
         Arc::new(Self { status, ..Self::default() })
@@ -98,7 +92,6 @@ impl WriterQueue {
         }
     }
 
-    /// Writes the waiting job, in a schedule without a thread.
     #[cold]
     fn write_waiting(&self, directory: &Path, journal: &mut dyn SnapshotJournal) {
         let job = self.lock().job.take();
@@ -125,7 +118,7 @@ impl WriterQueue {
     }
 }
 
-/// Turns a panic of the writing thread into a failure that the executor sees.
+/// Makes a panic of the writing thread a failure that the executor sees.
 struct PanicReport<'a> {
     queue: &'a WriterQueue,
     ended: bool,
@@ -140,7 +133,6 @@ impl Drop for PanicReport<'_> {
     }
 }
 
-/// Takes snapshots by its rules and on request.
 pub struct SnapshotSchedule {
     identity: StreamIdentity,
     rules: SnapshotRules,
@@ -152,7 +144,7 @@ pub struct SnapshotSchedule {
 }
 
 enum SnapshotWriter {
-    /// Separate thread; `None` once it has ended.
+    /// `None` once it has ended.
     Thread(Option<JoinHandle<()>>),
     /// The executor: each poll writes the snapshot taken by the previous one.
     Caller(PathBuf, Box<dyn SnapshotJournal>),
@@ -168,7 +160,7 @@ pub struct SnapshotRequests {
 }
 
 impl SnapshotSchedule {
-    /// Starts the schedule. It writes to `directory`; the last snapshot is at `sequence`; requests wake `service`.
+    /// Last snapshot at `sequence`; requests wake `service`.
     ///
     /// # Errors
     /// No thread can be started.
@@ -194,8 +186,7 @@ impl SnapshotSchedule {
         ))
     }
 
-    /// Creates the schedule like [`SnapshotSchedule::start`], but without a thread: the executor writes the snapshots
-    /// in its polls.
+    /// Without a thread: the executor writes the snapshots in its polls.
     pub fn by_hand(
         directory: PathBuf,
         identity: StreamIdentity,
@@ -229,7 +220,6 @@ impl SnapshotSchedule {
         (schedule, SnapshotRequests { queue, service, directory, identity })
     }
 
-    /// Takes a snapshot after a batch, if one is due or requested and the last one is written.
     #[inline]
     pub(crate) fn after_batch(&mut self, fold: &mut Fold, is_last: bool) -> Result<(), EngineError> {
         if let SnapshotWriter::Caller(directory, journal) = &mut self.writer {
@@ -255,14 +245,14 @@ impl SnapshotSchedule {
             return Ok(());
         }
         self.final_requested |= is_final;
-        // Relaxed: under the lock, like the store in the request.
+        // Relaxed: under the lock.
         self.queue.is_wanted.store(false, Ordering::Relaxed);
         let (sequence, serves) = (fold.last_sequence(), status.requests);
         if sequence > self.requested_sequence {
             status.job = Some(SnapshotJob { sequence, bytes: encode(fold, self.identity), serves });
             self.requested_sequence = sequence;
         } else {
-            // No frame was applied since the last snapshot, which is written.
+            // Nothing was applied since the last snapshot, which is written.
             status.served = serves;
         }
         drop(status);
@@ -271,12 +261,10 @@ impl SnapshotSchedule {
         Ok(())
     }
 
-    /// Returns the sequence of the last snapshot taken, or found at the start.
     pub(crate) const fn taken_sequence(&self) -> u64 {
         self.requested_sequence
     }
 
-    /// Tells whether the final snapshot of a clean stop is written, or has failed.
     pub(crate) fn is_finished(&self) -> bool {
         let status = self.queue.lock();
         let is_written = status.written_sequence >= self.requested_sequence;
@@ -291,13 +279,12 @@ impl Drop for SnapshotSchedule {
         if let SnapshotWriter::Thread(thread) = &mut self.writer
             && let Some(thread) = thread.take()
         {
-            // A panic of the thread was reported already.
             let _ = thread.join();
         }
     }
 }
 
-/// Interval at which a request checks for a failure of the host.
+/// Interval of checks for a failed host.
 const FAILURE_LOOK: Duration = Duration::from_millis(50);
 
 impl WriterStatus {
@@ -326,8 +313,8 @@ impl SnapshotRequests {
         status
     }
 
-    /// Requests a snapshot of everything handled so far, and waits for it; returns its sequence. `failure` returns an
-    /// error once no snapshot can be expected.
+    /// Waits for a snapshot of everything handled so far; returns its sequence. `failure` returns an error once none
+    /// can be expected.
     ///
     /// # Errors
     /// The snapshot cannot be written; or the failure.
@@ -345,13 +332,10 @@ impl SnapshotRequests {
         }
     }
 
-    /// Requests a snapshot without waiting, for an owner that must poll the service meanwhile. Returns the request's
-    /// number.
     pub(crate) fn begin(&self) -> u64 {
         self.request().requests
     }
 
-    /// Returns the sequence of the snapshot that answers this request; `None` until then.
     pub(crate) fn taken(&self, number: u64) -> Option<Result<u64, EngineError>> {
         self.queue.lock().taken(number)
     }

@@ -1,5 +1,5 @@
-//! [`StateHasher`]: hashes the state after every n-th sequence. Cluster members compare their hashes: a different state
-//! is no longer a fold over the stream.
+//! [`StateHasher`]: hashes the state after every n-th sequence. A cluster member whose hash differs is no longer a fold
+//! over the stream.
 
 use crate::fold::Fold;
 use crate::snapshot;
@@ -9,7 +9,6 @@ use gapless_stream::member_service::StateHash;
 use gapless_transport::mailbox::Mailbox;
 use std::num::NonZero;
 
-/// Hashes the state at intervals, and passes the hash to the member.
 pub struct StateHasher {
     interval_frames: NonZero<u64>,
     identity: StreamIdentity,
@@ -17,13 +16,12 @@ pub struct StateHasher {
 }
 
 impl StateHasher {
-    /// Creates a hasher for `member`, after each multiple of `interval_frames`; `None` for 0.
+    /// Hashes after each multiple of `interval_frames`; `None` for 0.
     #[must_use]
     pub fn new(interval_frames: u64, identity: StreamIdentity, member: Mailbox<StateHash>) -> Option<Self> {
         Some(Self { interval_frames: NonZero::new(interval_frames)?, identity, member })
     }
 
-    /// Hashes the state if the fold's last frame is due.
     #[inline]
     pub fn after_frame(&self, fold: &Fold) {
         if fold.last_sequence() % self.interval_frames == 0 {
@@ -33,9 +31,9 @@ impl StateHasher {
 
     #[cold]
     fn hash(&self, fold: &Fold) {
-        // Covers exactly the contents of a snapshot, which is all that recovery restores.
+        // Exactly the contents of a snapshot, all that recovery restores.
         let hash = content_hash(&snapshot::encode(fold, self.identity));
-        // A member with a full mailbox is busy; it compares the next hash.
+        // A member with a full mailbox compares the next hash.
         let _ = self.member.push(StateHash { sequence: fold.last_sequence(), hash });
     }
 }

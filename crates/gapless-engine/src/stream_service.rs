@@ -1,6 +1,5 @@
-//! [`StreamService`]: a service on an event stream that belongs to others. It reads every frame as a node, and
-//! publishes back under numbers derived from the stream alone. So the stream recognises repeated publishing by a replay
-//! or a second instance, and has each message once.
+//! [`StreamService`]: a service on an event stream of others. It publishes under numbers derived from the stream alone,
+//! so a replay or a second instance adds no message twice.
 
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Policy, Sink};
@@ -24,23 +23,19 @@ use std::time::Duration;
 /// Configuration of a service on an event stream of others.
 #[derive(Clone, Debug)]
 pub struct StreamServiceOptions {
-    /// Identity of the service in the stream, shared by its instances and kept over restarts.
+    /// Identity in the stream, shared by the service's instances and kept over restarts.
     pub token: u128,
-    /// Directory of this instance for snapshots and dead letters. Without one, each start replays the stream from its
-    /// first frame.
+    /// For this instance's snapshots and dead letters. Without one, each start replays the whole stream.
     pub directory: Option<PathBuf>,
-    /// Frames between two snapshots; `None` for no snapshots.
+    /// `None`: no snapshots.
     pub snapshot_interval_frames: Option<u64>,
-    /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// Reaction to faults of handlers.
     pub policy: Policy,
-    /// Memory for published messages that are not known to be in the stream, bytes.
+    /// Memory for published messages not known to be in the stream, bytes.
     pub kept_bytes_max: usize,
 }
 
 impl StreamServiceOptions {
-    /// Returns the defaults for a service identified by `token`.
     #[must_use]
     pub fn new(token: u128) -> Self {
         Self {
@@ -68,7 +63,6 @@ pub struct StreamService<S: Service, L> {
     waker: Waker,
 }
 
-/// Outputs of handlers, until the node publishes them.
 struct StreamOutputs {
     buffer: Vec<u8>,
     queue: VecDeque<StreamOutput>,
@@ -86,12 +80,11 @@ impl Sink for StreamOutputs {
     fn notice(&mut self, _: &SessionEntry) {}
 
     fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
-        // 0 would cancel the timer; a deadline of 1 is equally due at once.
+        // 0 would cancel the timer; 1 is equally due at once.
         self.queue.push_back(StreamOutput::Timer { timer, deadline_ns: deadline_ns.max(1) });
     }
 
     fn cancel_timer(&mut self, timer: u64, _: u64) {
-        // A timer with the same identifier replaces the old one in the sequencer, so there is nothing to cancel.
         let is_replaced =
             matches!(self.queue.back(), Some(StreamOutput::Timer { timer: set, deadline_ns: 1.. }) if *set == timer);
         if !is_replaced {
@@ -111,7 +104,7 @@ impl Sink for StreamOutputs {
     }
 }
 
-/// The owner of the stream syncs the journal. If a power failure leaves a snapshot ahead of it, connecting fails.
+/// The stream's owner syncs it. If a power failure leaves a snapshot ahead of it, connecting fails.
 struct ForeignJournal;
 
 impl SnapshotJournal for ForeignJournal {
@@ -122,12 +115,11 @@ impl SnapshotJournal for ForeignJournal {
     fn snapshot_written(&mut self, _: u64) {}
 }
 
-/// Time limit of a clean stop for writing the last snapshot.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl<S: Service, L: NodeLink> StreamService<S, L> {
-    /// Creates a service that connects by `link` at the first poll. It continues after its newest snapshot, or starts
-    /// at the first frame that the stream holds.
+    /// Connects by `link` at the first poll. Continues after the newest snapshot, or starts at the first frame that the
+    /// stream holds.
     ///
     /// # Errors
     /// The directory cannot be read, or its snapshot cannot be used.
@@ -165,44 +157,40 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         Ok(Self { fold, service: PhantomData, node, outputs, options, snapshots: None, snapshot_sequence, waker })
     }
 
-    /// Returns the service's state.
     #[must_use]
     pub fn service(&self) -> &S {
         self.fold.service()
     }
 
-    /// Returns the service's node.
     #[must_use]
     pub const fn node(&self) -> &StreamNode<L> {
         &self.node
     }
 
-    /// Returns the last applied sequence.
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.fold.last_sequence()
     }
 
-    /// Returns the sequence of the snapshot that it started from; 0 without one.
+    /// Returns 0 without a snapshot.
     #[must_use]
     pub const fn snapshot_sequence(&self) -> u64 {
         self.snapshot_sequence
     }
 
-    /// Returns the number of messages refused by its handlers or lost to their panics, and of timers refused by the
-    /// stream.
+    /// Counts messages refused by handlers or lost to their panics, and timers refused by the stream.
     #[must_use]
     pub const fn dead_letter_count(&self) -> u64 {
         self.outputs.dead_letters.count()
     }
 
-    /// Tells whether it has applied everything that the stream had when it connected.
+    /// True once everything that the stream had at the connect is applied.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.node.state() == NodeState::Live
     }
 
-    /// Applies at most `limit` frames and publishes the outputs. Connects and reconnects by itself. Returns the number
+    /// Applies at most `limit` frames and publishes the outputs; connects and reconnects by itself. Returns the number
     /// of applied frames.
     ///
     /// # Errors
@@ -237,7 +225,6 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         Ok(applied)
     }
 
-    /// Refuses a service without a snapshot that cannot see the stream's first frame.
     #[cold]
     fn begin_at_first_held(&self) -> Result<(), EngineError> {
         let first = self.node.position();
@@ -287,13 +274,13 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         Ok(self.node.wait(timeout)?)
     }
 
-    /// Polls until `stopped` is set, sleeping without input, and stops like [`StreamService::stop`].
+    /// Polls until `stopped` is set, sleeping without input, then stops.
     ///
     /// # Errors
     /// As for [`StreamService::poll`].
     pub fn run(mut self, stopped: &AtomicBool) -> Result<(), EngineError> {
         let mut empty = 0u32;
-        // Acquire: pairs with the Release store of the thread that stops it.
+        // Pairs with the Release store of the stopping thread.
         while !stopped.load(Ordering::Acquire) {
             if self.poll(256)? > 0 {
                 empty = 0;
@@ -322,7 +309,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
             self.snapshot(true)?;
             if self.snapshots.as_ref().is_none_or(SnapshotSchedule::is_finished) || std::time::Instant::now() > deadline
             {
-                // Once more, to return the error of a failed write.
+                // Returns the error of a failed write.
                 return self.snapshot(true);
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -359,7 +346,6 @@ mod tests {
         }
     }
 
-    /// Starts with the newest snapshot in `place`, and leaves one at `sequence`.
     fn run(place: &Path, on_panic: OnPanic, sequence: u64) -> Result<(), EngineError> {
         let mut options = StreamServiceOptions::new(1);
         options.directory = Some(place.to_owned());

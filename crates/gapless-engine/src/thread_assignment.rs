@@ -1,5 +1,3 @@
-//! Assignment of a service host's agents to threads.
-
 use crate::EngineError;
 use crate::options::ServiceHostOptions;
 use gapless_agent::plan::cores_available;
@@ -7,14 +5,13 @@ use gapless_agent::{AgentSpec, PlanKind, ThreadAssignment};
 use gapless_stream::AgentRole;
 use gapless_transport::Tier;
 
-/// Time limit of a clean stop, to handle all accepted frames and to write a last snapshot.
+/// Limit of a clean stop: handling all accepted frames, and a last snapshot.
 const DRAIN_NS_MAX: u64 = 600_000_000_000;
 
-/// Plans the threads of a host's agents.
 pub(crate) fn of_host(options: &ServiceHostOptions) -> Result<ThreadAssignment<AgentRole>, EngineError> {
     let threads = &options.threads;
     let is_durable = options.tier != Tier::Memory;
-    // All agents are on the path of a message. The weights are their shares of its time.
+    // All agents are on the path of a message; weights are their shares of its time.
     let mut agents = vec![AgentSpec::new(AgentRole::Sequencer).hot()];
     if is_durable {
         let journaler = AgentSpec::new(AgentRole::Journaler).detachable().alone(threads.detach_persister);

@@ -22,9 +22,7 @@ use gapless_schema::{EncodeError, Encoding};
 use gapless_wire::control::RefusalCode;
 use gapless_wire::fields::{FieldReader, FieldWriter, u16_at, u32_at, u64_at};
 
-/// Version that is written and read.
 pub const VERSION: u8 = 1;
-/// Length of the head, before the reply.
 pub const HEAD_LENGTH: usize = 32;
 const HASH_AT: usize = 8;
 const LENGTH_AT: usize = 20;
@@ -34,10 +32,8 @@ const DONE: u8 = 0;
 const DONE_TOO_LONG: u8 = 3;
 const SET: u8 = 1;
 const CANCEL: u8 = 2;
-/// Longest text of a refusal, bytes.
 const TEXT_LENGTH_MAX: usize = 1024;
 
-/// Writes everything but the changes.
 #[inline]
 pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
     let (outcome, flags, schema, reply) = match (&outputs.reply, outputs.reply_too_long) {
@@ -63,14 +59,12 @@ pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
     }
 }
 
-/// Writes everything but the changes, for a command whose only output is a reply.
 #[inline]
 pub(crate) fn write_done(out: &mut Vec<u8>, schema: u32, reply: &[u8]) {
     put_head(out, DONE, Encoding::Opaque.flags(), schema, 0, reply.len() as u32, [0, 0]);
     out.extend_from_slice(reply);
 }
 
-/// Writes a whole transaction of a refused call.
 #[cold]
 pub(crate) fn write_refusal(
     out: &mut Vec<u8>,
@@ -92,7 +86,6 @@ pub(crate) fn write_refusal(
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Sets the hash of the state after the transaction that begins at `begin`.
 #[inline]
 pub(crate) fn put_hash(out: &mut [u8], begin: usize, hash: u64) {
     out[begin + HASH_AT..][..8].copy_from_slice(&hash.to_le_bytes());
@@ -111,21 +104,18 @@ fn put_head(out: &mut Vec<u8>, outcome: u8, flags: u16, schema: u32, layout: u32
     out.extend_from_slice(&head);
 }
 
-/// Reply within the bytes of a transaction.
 pub(crate) struct TransactionReply<'a> {
     pub schema: u32,
     pub encoding: Encoding,
     pub payload: &'a [u8],
 }
 
-/// Contents of a transaction except its notices and timers.
 pub(crate) struct DecodedTransaction<'a> {
     pub outcome: ExecutionOutcome,
-    /// `None` if the command was refused.
+    /// `None`: refused.
     pub reply: Option<TransactionReply<'a>>,
     pub hash: u64,
     pub layout: u32,
-    /// Empty if the state is unchanged.
     pub changes: &'a [u8],
 }
 
@@ -135,7 +125,7 @@ fn encoding_of(flags: u16) -> Result<Encoding, String> {
     encoding.ok_or_else(|| format!("{flags:#06x} is no encoding"))
 }
 
-/// Reads a transaction, and stages its notices and timers in `outputs`, which must be empty.
+/// Stages notices and timers in `outputs`, which must be empty.
 ///
 /// # Errors
 /// Defect of the bytes.
@@ -187,7 +177,7 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Decoded
     Ok(DecodedTransaction { outcome: ExecutionOutcome::Done, reply, hash, layout, changes: fields.rest() })
 }
 
-/// Returns the reply of a transaction that is done and has one. Does not check the rest.
+/// Does not check the rest.
 #[inline]
 pub(crate) fn read_done_reply(bytes: &[u8]) -> Option<&[u8]> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_LENGTH>()?;
@@ -195,7 +185,6 @@ pub(crate) fn read_done_reply(bytes: &[u8]) -> Option<&[u8]> {
     if (head[0], head[1]) == (VERSION, DONE) { rest.get(..u32_at(head, LENGTH_AT) as usize) } else { None }
 }
 
-/// Returns the changes of a transaction that is done, without notices and timers.
 #[inline]
 pub(crate) fn read_plain_changes(bytes: &[u8]) -> Option<&[u8]> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_LENGTH>()?;
@@ -207,10 +196,6 @@ pub(crate) fn read_plain_changes(bytes: &[u8]) -> Option<&[u8]> {
     if is_plain && encoding_of(u16_at(head, 2)).is_ok() { rest.get(length..) } else { None }
 }
 
-/// Returns the reply of a transaction, or the text of its refusal.
-///
-/// # Errors
-/// Defect of the bytes.
 #[cold]
 pub(crate) fn read_reply(bytes: &[u8]) -> Result<Result<&[u8], &str>, String> {
     let read = read(bytes, &mut Outputs::default())?;

@@ -1,6 +1,5 @@
-//! `TransactionService`: a service with its own writer, which turns commands into transactions; for a crate above this
-//! one. The writer decides on the sequencer's thread before a command enters the stream. Released transactions are
-//! applied here, equally on every member.
+//! `TransactionService`: a service with its own writer, which turns commands into transactions on the sequencer's
+//! thread; for a crate above this one. Released transactions are applied here, equally on every member.
 
 use crate::erased_service::{ErasedService, TransactionPosition, unhandled};
 use crate::handler_guard::HandlerRefusal;
@@ -21,7 +20,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// Consumer of released transactions, on every member. It gets refused commands too, without changes.
+/// Gets refused commands too, without changes.
 pub trait ReleasedTransactions: Send + 'static {
     /// Applies the next transaction.
     ///
@@ -29,18 +28,15 @@ pub trait ReleasedTransactions: Send + 'static {
     /// The bytes do not decode: the service stops.
     fn apply(&mut self, transaction: &ReleasedTransaction<'_>) -> Result<(), String>;
 
-    /// Notes that everything up to `_last_sequence` is applied. Called between two batches, even without new frames.
+    /// Everything up to `_last_sequence` is applied. Called between two batches, even without new frames.
     fn between_batches(&mut self, _last_sequence: u64) {}
 
-    /// Returns the versions that it and the writer can act as.
     fn versions(&self) -> RangeInclusive<u32> {
         1..=1
     }
 
-    /// Notes that later transactions come from a writer of this version; initially 1.
     fn become_version(&mut self, _version: u32) {}
 
-    /// Appends the state's bytes.
     fn snapshot(&self, state: &mut Vec<u8>);
 
     /// Replaces the state by the one in these bytes.
@@ -50,58 +46,45 @@ pub trait ReleasedTransactions: Send + 'static {
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
 }
 
-/// A released transaction.
 // Field order: no two words copied for each command are adjacent in both source and target. The compiler would copy
 // them as one, and that load would wait until both stores have left the store buffer.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ReleasedTransaction<'a> {
-    /// Sequence of its first frame.
     pub sequence: u64,
-    /// Reply to the publisher; `None` for a refusal by the engine.
+    /// `None`: refused by the engine.
     pub reply: Option<&'a [u8]>,
-    /// Session of the command.
     pub session: u64,
-    /// Changes written by the writer, after the reply.
     pub changes: &'a [u8],
-    /// Time of its first frame, ns since the epoch.
+    /// Of the first frame, ns since the epoch.
     pub timestamp_ns: u64,
-    /// Number of the command.
     pub session_seq: u64,
 }
 
-/// Creates a fold that applies a stream's transactions to `released`, without a writer; for debugging replays and
-/// tests.
+/// Without a writer; for debugging replays and tests.
 pub fn fold_of_transactions(released: impl ReleasedTransactions) -> Fold {
     Fold::applying_transactions(Box::new(TransactionService { released: Box::new(released), make_writer: None }))
 }
 
-/// Inputs for creating a writer.
 pub struct WriterParts<'a> {
-    /// Wakes the writer's thread.
     pub waker: Waker,
-    /// Wakes the thread that applies released frames.
     pub released_waker: Waker,
     window: Window,
     journal: Option<PathBuf>,
-    /// Counters of the stream, to which the writer adds its own.
     pub counters: &'a Counters,
 }
 
 impl WriterParts<'_> {
-    /// Returns a reader of released frames, from `sequence` on.
     #[must_use]
     pub fn reader(&self, sequence: u64) -> ReplayMerge {
         ReplayMerge::new(self.window.clone(), self.journal.clone(), sequence)
     }
 
-    /// Returns the directory of the stream's journal; `None` without one.
     #[must_use]
     pub const fn journal(&self) -> Option<&PathBuf> {
         self.journal.as_ref()
     }
 
-    /// Returns the stream's window, which shows the released position.
     #[must_use]
     pub const fn window(&self) -> &Window {
         &self.window
@@ -110,7 +93,6 @@ impl WriterParts<'_> {
 
 type TransactionWriterFactory = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
 
-/// A service with its own writer.
 pub(crate) struct TransactionService {
     released: Box<dyn ReleasedTransactions>,
     make_writer: Option<TransactionWriterFactory>,
@@ -207,21 +189,19 @@ impl ErasedService for TransactionService {
     }
 }
 
-/// Appends a transaction of a successful command, with its reply and `changes`.
 #[inline]
 pub fn write_done(out: &mut Vec<u8>, schema: u32, reply: &[u8], changes: &[u8]) {
     transaction_layout::write_done(out, schema, reply);
     out.extend_from_slice(changes);
 }
 
-/// Appends a transaction of a command without effect. `is_dead`: it was no decision of the application, and is recorded
-/// as a dead letter.
+/// `is_dead`: no decision of the application, so a dead letter.
 #[cold]
 pub fn write_refusal(out: &mut Vec<u8>, code: RefusalCode, text: &str, is_dead: bool) {
     transaction_layout::write_refusal(out, (code, 0), text, is_dead, 0);
 }
 
-/// Returns the changes of a transaction; `None` if the command was refused.
+/// `None`: refused.
 ///
 /// # Errors
 /// Defect of the bytes.
@@ -233,7 +213,6 @@ pub fn changes_of(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     }
 }
 
-/// Slow path of [`changes_of`].
 #[cold]
 fn changes_of_any(bytes: &[u8]) -> Result<Option<&[u8]>, String> {
     let mut outputs = crate::outputs::Outputs::default();

@@ -92,7 +92,6 @@ impl CommandHandler for BothHandler {
 /// Creates a writer with an aggregate and a handler.
 ///
 /// # Panics
-///
 /// Never: the model is valid.
 #[must_use]
 pub fn writer() -> BareWriter {
@@ -176,7 +175,6 @@ pub fn transaction(bytes: &[u8]) {
 /// Returns commands in the form of a bus, for seeds.
 ///
 /// # Panics
-///
 /// Never: all can be encoded.
 #[must_use]
 pub fn samples() -> Vec<(&'static str, Vec<u8>)> {

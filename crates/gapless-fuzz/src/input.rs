@@ -79,7 +79,6 @@ pub fn assert_says_something(error: &dyn std::fmt::Display) {
 /// In memory if possible, because targets sync their files.
 ///
 /// # Panics
-///
 /// If no directory can be made.
 #[must_use]
 pub fn scratch() -> TempDir {

@@ -101,7 +101,6 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
 /// Returns the target of this name.
 ///
 /// # Panics
-///
 /// If the name is unknown.
 #[must_use]
 pub fn target(name: &str) -> FuzzTarget {

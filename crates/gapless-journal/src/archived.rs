@@ -1,6 +1,5 @@
-//! [`ArchiveLocation`]: a segment of the journal that was moved to an archive. A *stub*, `….archived`, takes its place in the
-//! journal's folder. It has the segment's bytes before its frames, and the location of the rest. So the journal can be
-//! surveyed and opened without the archive; only a reader of the frames needs it.
+//! [`ArchiveLocation`]: a segment of the journal that was moved to an archive. A *stub*, `….archived`, takes its place
+//! in the journal's folder. It has the segment's bytes before its frames, and the location of the rest.
 //!
 //! ```text
 //!   0 … the segment's first bytes unchanged: header page and index, up to the first frame
@@ -10,6 +9,7 @@
 //!   16  u64 length of the archived file                   24  u64 bytes of the segment in it
 //!   32  the path, then u32 CRC-32C of the summary up to here
 //! ```
+//!
 //! Numbers are little-endian. If both segment and stub exist, the segment counts: its archiving is not finished.
 
 use crate::descriptor::{FIXED_LENGTH, FixedHeader};
@@ -29,29 +29,23 @@ const MAGIC: [u8; 8] = *b"GAPARCH\x01";
 const SUMMARY_LENGTH: usize = 32;
 const PATH_LENGTH_MAX: usize = 4096;
 
-/// Format of a segment in the archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ArchiveFormat {
-    /// Unchanged.
     #[default]
     Plain,
-    /// Compressed by LZ4, to a third or less for most applications. A reader unpacks the needed parts into memory.
+    /// Compressed to a third or less for most applications; a reader unpacks the needed parts into memory.
     Lz4,
 }
 
-/// Location of an archived segment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ArchiveLocation {
     pub(crate) place: PathBuf,
     pub(crate) form: ArchiveFormat,
-    /// Length of the archived file.
     pub(crate) stored_bytes: u64,
-    /// Bytes of the segment in it, up to the end of its frames.
     pub(crate) segment_bytes: u64,
 }
 
 impl ArchiveLocation {
-    /// Encodes the summary, which follows the segment's own bytes in a stub.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let path = self.place.as_os_str().as_bytes();
         let mut bytes = MAGIC.to_vec();
@@ -65,7 +59,6 @@ impl ArchiveLocation {
         bytes
     }
 
-    /// Reads a stub's summary, which begins at `from`.
     pub(crate) fn read(stub: &File, path: &Path, from: u64) -> Result<Self, JournalError> {
         let damaged = |reason: &str| JournalError::HeaderDamaged {
             segment: path.to_owned(),
@@ -104,13 +97,13 @@ impl ArchiveLocation {
     /// Opens the archived file, and checks that it is the segment with the stub's header.
     ///
     /// # Errors
-    /// It is missing, or is not this segment.
+    /// The archived file is missing, or is not the segment with the stub's header.
     pub(crate) fn open(&self, ours: &FixedHeader) -> Result<File, String> {
         let found = self.find(ours)?;
         found.map(|(_, file)| file).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound).to_string())
     }
 
-    /// Like [`ArchiveLocation::open`], also returns its folder; `None` if the file is missing.
+    /// `None` if the file is missing.
     ///
     /// # Errors
     /// The folder is missing, or the file is not this segment.
@@ -134,7 +127,6 @@ impl ArchiveLocation {
         }
     }
 
-    /// Returns its name in its folder.
     pub(crate) fn name(&self) -> &OsStr {
         self.place.file_name().unwrap_or_default()
     }

@@ -1,9 +1,9 @@
-//! [`archive`]: moves the oldest segments of a journal to an archive, where they stay readable. Works while a writer
-//! runs.
+//! [`archive`]: moves the oldest segments of a journal to an archive, where they stay readable.
 //!
 //! ```text
 //! copy ─▶ sync ─▶ name ─▶ compare with the segment ─▶ stub in the journal's folder ─▶ remove the segment
 //! ```
+//!
 //! After a kill at any point, the segment exists, or the stub with a complete copy. Archiving again continues from
 //! there.
 
@@ -22,46 +22,38 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Copies and compares in pieces of this length, bytes.
 const PIECE_LENGTH: usize = 1 << 20;
 
-/// Segments to archive, and their destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveOptions {
-    /// Folder for the segments, on any file system; created if missing. Several journals may share it.
+    /// On any file system; created if missing. Several journals may share it.
     pub place: PathBuf,
-    /// Format in the archive.
     pub form: ArchiveFormat,
-    /// Archive only segments whose frames are all before this sequence; `None` archives all that it can.
+    /// Only segments whose frames are all before this sequence; `None`: all that can be.
     pub before_sequence: Option<u64>,
 }
 
-/// An archived segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchivedSegment {
     pub first_sequence: u64,
     pub last_sequence: u64,
-    /// Path in the archive.
     pub path: PathBuf,
-    /// Length in the archive, bytes.
+    /// Bytes in the archive.
     pub stored_bytes: u64,
-    /// Length in the journal, bytes.
+    /// Bytes in the journal.
     pub segment_bytes: u64,
 }
 
-/// Result of archiving.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArchiveReport {
     /// Oldest first.
     pub archived: Vec<ArchivedSegment>,
-    /// First segment that was not archived, and the reason.
     pub not_archived: Option<(PathBuf, String)>,
 }
 
-/// Moves the oldest segments of the journal in `directory` to an archive. Calls `each` after each of them.
-///
-/// Only segments that the writer has finished are moved: sealed, with a successor, and on the device. So a segment may
-/// stay for half a minute after the next one was begun. Every frame is checked first.
+/// Calls `each` after each archived segment, oldest first. Moves only segments that the writer has finished: sealed,
+/// with a successor, and on the device, which may be half a minute after the next one was begun. Every frame is checked
+/// first.
 ///
 /// # Errors
 /// Another archiving is in progress; a segment is damaged; the destination cannot be written.
@@ -109,7 +101,7 @@ pub fn archive(
     Ok(report)
 }
 
-/// Returns the last sequence of a segment that can be archived, or the reason why it cannot.
+/// Last sequence, or the reason why the segment cannot be archived.
 fn end_of(survey: &Survey, index: usize, before_sequence: Option<u64>) -> Result<u64, String> {
     let (found, next) = (&survey.segments[index], survey.segments.get(index + 1));
     let next = next.filter(|next| next.has_final_name).ok_or("it is the newest, or the next has no name yet")?;
@@ -131,8 +123,8 @@ fn end_of(survey: &Survey, index: usize, before_sequence: Option<u64>) -> Result
     Ok(mark.second)
 }
 
-/// Syncs the mark that vouches for the archived frames. Without it, a start after a power failure would have to read
-/// the archive.
+/// The mark that vouches for the archived frames: without it, a start after a power failure would have to read the
+/// archive.
 fn sync_mark(survey: &Survey) -> Result<(), JournalError> {
     let sequence = |found: &&SurveyedSegment| found.synced.map_or(0, |mark| mark.first);
     let Some(holder) = survey.segments.iter().max_by_key(sequence) else { return Ok(()) };
@@ -140,7 +132,6 @@ fn sync_mark(survey: &Survey) -> Result<(), JournalError> {
     synced.map_err(|error| JournalError::io("sync", &holder.path, error))
 }
 
-/// Reads all frames of a segment.
 fn check_frames(reader: &JournalReader, found: &SurveyedSegment, last_sequence: u64) -> Result<(), JournalError> {
     let mut replay = reader.replay_segment(found)?;
     while replay.next_sequence() <= last_sequence {
@@ -153,7 +144,7 @@ fn check_frames(reader: &JournalReader, found: &SurveyedSegment, last_sequence: 
     Ok(())
 }
 
-/// Copies a segment, compares the copy, and writes the stub. Reuses a complete copy and stub of an interrupted run.
+/// Reuses a complete copy and stub of an interrupted run.
 fn archive_segment(
     directory: &Path,
     place: &Path,
@@ -185,7 +176,7 @@ fn archive_segment(
     .map_err(not_written)?;
     crash_point("archive_in_copy");
     let mut copy = out.into_inner().map_err(|error| not_written(error.into_error()))?;
-    // The reader of the copy is the journal's owner, not the archiving user. Some file systems have no owners.
+    // The reader is the journal's owner, not the archiving user. Some file systems have no owners.
     let _kept = segment.metadata().and_then(|segment| copy.copy_owner(&segment));
     copy.sync().map_err(not_written)?;
     let stored = copy.put_in_place().map_err(not_written)?;

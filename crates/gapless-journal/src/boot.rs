@@ -1,17 +1,16 @@
 //! Identifies the boot of the machine, which decides which mark is good (decision 7).
 
-/// A boot of a machine: the kernel draws a random value at each start.
+/// Drawn by the kernel at each start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BootId(pub u128);
 
 impl BootId {
-    /// Reads the kernel's boot id; `None` if unavailable, for instance without `/proc`.
+    /// `None` if unavailable, for instance without `/proc`.
     #[must_use]
     pub fn of_this_machine() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?)
     }
 
-    /// Parses the kernel's format, 32 hexadecimal digits with dashes between.
     fn parse(text: &str) -> Option<Self> {
         let digits: String = text.trim().chars().filter(|&c| c != '-').collect();
         if digits.len() != 32 {
@@ -21,7 +20,6 @@ impl BootId {
         u128::from_str_radix(&digits, 16).ok().filter(|&id| id != 0).map(Self)
     }
 
-    /// Returns the two values of the boot mark; zeros for an unknown boot.
     pub(crate) fn to_words(id: Option<Self>) -> (u64, u64) {
         let id = id.map_or(0, |id| id.0);
         (id as u64, (id >> 64) as u64)

@@ -27,7 +27,6 @@ fn damaged(reason: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason.into())
 }
 
-/// Compresses the first `length` bytes of a segment.
 pub(crate) fn compress(segment: &File, length: u64, out: &mut impl Write) -> io::Result<()> {
     let mut piece = vec![0; PIECE_LENGTH];
     segment.read_exact_at(&mut piece[..HEADER_PAGE_LENGTH], 0)?;
@@ -49,12 +48,9 @@ pub(crate) fn compress(segment: &File, length: u64, out: &mut impl Write) -> io:
     out.write_all(&[0; PIECE_HEAD_LENGTH])
 }
 
-/// Position of a compressed piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CompressedPiece {
-    /// Position in the segment.
     pub(crate) position: u64,
-    /// Position of its head in the file.
     pub(crate) stored_at: u64,
     length: u32,
     stored_length: u32,
@@ -62,15 +58,10 @@ pub(crate) struct CompressedPiece {
 }
 
 impl CompressedPiece {
-    /// Returns the position after its last byte in the segment.
     pub(crate) const fn end(&self) -> u64 {
         self.position + self.length as u64
     }
 
-    /// Returns its bytes, uncompressed.
-    ///
-    /// # Errors
-    /// Of the file; or the bytes do not decompress.
     pub(crate) fn unpack(&self, stored: &File) -> io::Result<Vec<u8>> {
         let (mut compressed, mut piece) = (vec![0; self.stored_length as usize], vec![0; self.length as usize]);
         stored.read_exact_at(&mut compressed, self.stored_at + PIECE_HEAD_LENGTH as u64)?;
@@ -85,10 +76,7 @@ impl CompressedPiece {
     }
 }
 
-/// Lists the pieces of a segment in order. The first one begins after the header page.
-///
-/// # Errors
-/// Of the file; or an invalid head.
+/// The first piece begins after the header page.
 pub(crate) fn pieces_of(stored: &File) -> io::Result<Vec<CompressedPiece>> {
     let (mut position, mut stored_at) = (HEADER_PAGE_LENGTH as u64, HEADER_PAGE_LENGTH as u64);
     let (mut pieces, stored_length_max) = (Vec::new(), get_maximum_output_size(PIECE_LENGTH_MAX));
@@ -110,17 +98,13 @@ pub(crate) fn pieces_of(stored: &File) -> io::Result<Vec<CompressedPiece>> {
     }
 }
 
-/// Reads the header page, which is not compressed.
 pub(crate) fn header_page_of(stored: &File) -> io::Result<Vec<u8>> {
     let mut page = vec![0; HEADER_PAGE_LENGTH];
     stored.read_exact_at(&mut page, 0)?;
     Ok(page)
 }
 
-/// Passes the bytes of a segment to `take`, piece by piece; returns their number.
-///
-/// # Errors
-/// Of `take` and of the file; or bytes that do not decompress.
+/// Returns the number of bytes passed to `take`.
 pub(crate) fn decompress(stored: &File, mut take: impl FnMut(u64, &[u8]) -> io::Result<()>) -> io::Result<u64> {
     take(0, &header_page_of(stored)?)?;
     let pieces = pieces_of(stored)?;
@@ -159,7 +143,6 @@ mod tests {
         for at in (HEADER_PAGE_LENGTH..stored.len() - 4).step_by(997) {
             let mut other = stored.clone();
             other[at] ^= 1;
-            // The last bytes of a piece's head are unused.
             assert!(read(&other).is_ok_and(|read| read == bytes) || read(&other).is_err(), "byte {at}");
             assert!(read(&stored[..at]).is_err(), "cut at {at}");
         }

@@ -1,8 +1,8 @@
 //! Deletion: removes the segments before a requested sequence, independently of retention.
 //!
-//! A step of the helper thread. A segment can be deleted once a snapshot covers it. Its archived copy is deleted too:
-//! first the file in the archive, then the stub, so that an interrupted deletion continues. The step waits while the
-//! archive is unreachable, has another file in its place, or an archiving runs.
+//! A segment can be deleted once a snapshot covers it. Its archived copy is deleted too: first the file in the archive,
+//! then the stub, so that an interrupted deletion continues. The step waits while the archive is unreachable, has
+//! another file in its place, or an archiving runs.
 //!
 //! ```text
 //! history ─▶ segment ─▶ file in the archive ─▶ stub ─▶ sync of the folder ─▶ the next segment
@@ -25,23 +25,22 @@ use crate::shared_journal::{SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
     pub(crate) fn is_deletion_requested(&self) -> bool {
-        // Acquire: pairs with the release of `SegmentPreparer::delete_before`.
+        // Pairs with the release of `SegmentPreparer::delete_before`.
         self.delete_before.load(Ordering::Acquire) > self.first_sequence.load(Ordering::Acquire)
     }
 
-    /// Deletes the oldest segment if that is requested and allowed; returns `true` if it did.
     pub(crate) fn delete_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         if !self.is_deletion_requested() {
             return Ok(false);
         }
         let before = self.delete_before.load(Ordering::Acquire);
-        // Acquire: pairs with the release of `set_snapshot_sequence`.
+        // Pairs with the release of `set_snapshot_sequence`.
         let snapshot_sequence = self.snapshot_sequence.load(Ordering::Acquire);
         let (first_sequence, next) = {
             let list = self.segment_list();
             let (Some(oldest), Some(next)) = (list.entries.front(), list.entries.get(1)) else { return Ok(false) };
             let next = next.first_sequence;
-            // Consensus records show that the journal is a member's; only the member's own snapshots release its
+            // Consensus records show that the journal is a member's: only the member's own snapshots release its
             // segments.
             let has_records = list.entries.iter().any(|entry| entry.segment_records != SegmentRecords::Empty);
             if next > before || next - 1 > snapshot_sequence || has_records {
@@ -61,7 +60,6 @@ impl SharedJournal {
         remove_if_there(&self.segment_path(first_sequence))?;
         crash_point("deletion_after_segment");
         if let Some(stub) = stub {
-            // The archive may be read-only at present.
             if let Err(error) = stub.remove_segment() {
                 waits(maintenance, first_sequence, &error);
                 return Ok(false);
@@ -74,7 +72,6 @@ impl SharedJournal {
         Ok(true)
     }
 
-    /// Takes the lock of archiving, and finds the segment in its archive if it was moved there.
     fn reach(&self, first: u64, last: u64) -> Result<(DirectoryLock, Option<Stub>), JournalError> {
         let directory = &self.options.directory;
         let lock = DirectoryLock::take_named(directory, ARCHIVE_LOCK_NAME)?;
@@ -90,10 +87,10 @@ impl SharedJournal {
     }
 }
 
-/// Archived copy of a segment. A stub is trusted only if it names a file that is the segment.
+/// Trusted only if it names a file that is the segment.
 struct Stub {
     archived: ArchiveLocation,
-    /// The segment and its folder; `None` if an interrupted deletion has removed the segment already.
+    /// `None` if an interrupted deletion has removed it already.
     segment: Option<(Folder, File)>,
 }
 
@@ -109,7 +106,6 @@ impl Stub {
     }
 }
 
-/// Logs once why a segment stays for now.
 #[cold]
 fn waits(maintenance: &mut SegmentMaintenance, first_sequence: u64, error: &JournalError) {
     let reason = error.to_string();

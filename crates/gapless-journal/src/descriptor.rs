@@ -1,15 +1,12 @@
 //! Layout of a segment file: every offset, mark and name, in one place.
 //!
-//! Used by every module of this crate. It never touches a file.
-//!
 //! A segment is one preallocated file: a header page, the sparse index, and frames in the format of the window (see
-//! `gapless_wire::descriptor`). Each frame is at a multiple of 8 bytes, without gaps, and zeros follow the last.
-//! Positions are byte offsets in the file. All fields are little-endian.
+//! `gapless_wire::descriptor`). Each frame is at a multiple of 8 bytes, without gaps, and zeros follow the last. All
+//! fields are little-endian.
 //!
-//! Consensus records are stored among the frames (decision 35). If they were synced, the synced mark's second value is
-//! not 0: everything before that position of its segment, and in every older segment, is on the device. A segment with
-//! records has a records mark, whose first value is 0 without a checkpoint among them. A journal without records has
-//! neither.
+//! If they were synced, the synced mark's second value is not 0: everything before that position of its segment, and in
+//! every older segment, is on the device. A segment with records has a records mark, whose first value is 0 without a
+//! checkpoint among them. A journal without records has neither.
 //!
 //! ```text
 //!  offset
@@ -56,28 +53,23 @@
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields;
 
-/// First eight bytes of every segment.
 pub const MAGIC: [u8; 8] = *b"GAPLSEGM";
-/// Version of this layout.
 pub const VERSION: u32 = 1;
 pub const HEADER_PAGE_LENGTH: usize = 4096;
-/// Length of the fixed header in bytes, with its checksum.
 pub const FIXED_LENGTH: usize = 128;
 pub const FIXED_CRC_OFFSET: usize = 124;
 pub const BOOT_MARK_OFFSET: usize = 512;
 pub const OPENED_MARK_OFFSET: usize = 1024;
 pub const JOURNALED_MARK_OFFSET: usize = 1536;
 pub const SYNCED_MARK_OFFSET: usize = 2048;
-/// Offset of the mark left by a failed fdatasync.
 pub const FAILED_MARK_OFFSET: usize = 2560;
-/// Offset of the mark for the positions of consensus records.
 pub const RECORDS_MARK_OFFSET: usize = 3072;
-/// Offset of the mark with the time stamps of the frame before the first, and, in a sealed segment, of the last frame.
-/// Neighbouring segments must agree on them. 0 means unknown.
+/// Time stamps of the frame before the first, and, in a sealed segment, of the last frame; 0: unknown. Neighbouring
+/// segments must agree on them.
 pub const TIMES_MARK_OFFSET: usize = 3584;
 /// Words of 8 bytes in a mark.
 pub const MARK_WORDS: usize = 8;
-/// Flag in the journaled mark's position (a multiple of 8) of a segment that takes no more frames.
+/// In the journaled mark's position (a multiple of 8): the segment takes no more frames.
 pub const SEALED_BIT: u64 = 1;
 pub const INDEX_OFFSET: usize = HEADER_PAGE_LENGTH;
 /// Bytes of frames per index entry.
@@ -86,48 +78,38 @@ pub const INDEX_ENTRY_LENGTH: usize = 16;
 /// Alignment of files and their areas, bytes.
 pub const PAGE_LENGTH: usize = 4096;
 
-/// Suffix of a segment's name.
 pub const SEGMENT_SUFFIX: &str = ".segment";
-/// Prefix of a segment's name before it gets its final one.
 pub const PREPARED_PREFIX: &str = "prepared-";
-/// Name of the lock file.
 pub const LOCK_NAME: &str = "lock";
 
-/// Suffix of the stub's name of an archived segment; see `archived`.
+/// See `archived`.
 pub const ARCHIVED_SUFFIX: &str = ".archived";
-/// Name of the lock file of archiving.
 pub const ARCHIVE_LOCK_NAME: &str = "archive-lock";
 
-/// Name of the file that lists which segments must exist; see `history`.
+/// See `history`.
 pub const HISTORY_NAME: &str = "history";
-/// Infix in the name of a file with bytes removed from a journal, between the segment's name and a number.
+/// Between the segment's name and a number.
 pub const CUT_INFIX: &str = ".cut-";
 
-/// Fields of a fixed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedHeader {
-    /// Stream of the frames.
     pub stream_id: u128,
-    /// Random value drawn when the directory was created.
+    /// Drawn when the directory was created.
     pub incarnation: u64,
-    /// Number of the segment in the directory, from 1.
+    /// In the directory, from 1.
     pub number: u64,
-    /// Length of the whole file, bytes.
+    /// Whole file, bytes.
     pub segment_length: u64,
-    /// Offset of the first frame.
     pub frames_offset: u64,
-    /// Longest frame of the stream, bytes.
+    /// Bytes.
     pub frame_length_max: u32,
 }
 
-/// Defect of a fixed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixedHeaderFault {
-    /// The first bytes are not [`MAGIC`].
     Magic,
     Checksum,
     Version(u32),
-    /// A length or an offset that no writer writes.
     Lengths,
 }
 
@@ -194,49 +176,40 @@ impl FixedHeader {
 /// Longest segment, bytes: 1 TiB.
 pub const SEGMENT_LENGTH_MAX: u64 = 1 << 40;
 
-/// Returns the number of index entries in a segment of `segment_length` bytes.
 #[must_use]
 pub const fn index_entries(segment_length: u64) -> usize {
     (segment_length as usize).div_ceil(INDEX_STRIDE)
 }
 
-/// Returns the offset of the first frame in a segment of `segment_length` bytes.
 #[must_use]
 pub const fn frames_offset(segment_length: u64) -> u64 {
     let index_length = index_entries(segment_length) * INDEX_ENTRY_LENGTH;
     (INDEX_OFFSET + index_length.next_multiple_of(PAGE_LENGTH)) as u64
 }
 
-/// Returns the name of the segment with this first sequence.
 #[must_use]
 pub fn segment_name(first_sequence: u64) -> String {
     format!("{first_sequence:020}{SEGMENT_SUFFIX}")
 }
 
-/// Returns the name of the stub of an archived segment with this first sequence.
 #[must_use]
 pub fn archived_name(first_sequence: u64) -> String {
     format!("{first_sequence:020}{ARCHIVED_SUFFIX}")
 }
 
-/// Returns the name of a segment that is prepared before its first sequence is known.
 #[must_use]
 pub fn prepared_name(number: u64) -> String {
     format!("{PREPARED_PREFIX}{number:020}{SEGMENT_SUFFIX}")
 }
 
-/// Parsed name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParsedFileName {
-    /// Segment with this first sequence.
     Segment(u64),
-    /// Prepared segment with this number.
     Prepared(u64),
-    /// Stub of an archived segment with this first sequence.
     Archived(u64),
 }
 
-/// Parses a file's name; `None` if it is not a segment's.
+/// `None` if it is not a segment's.
 #[must_use]
 pub fn parse_file_name(name: &str) -> Option<ParsedFileName> {
     let number = |digits: &str| {
@@ -253,7 +226,6 @@ pub fn parse_file_name(name: &str) -> Option<ParsedFileName> {
     }
 }
 
-/// Tells whether this is the name of a file with bytes removed from a journal.
 #[must_use]
 pub fn is_cut_name(name: &str) -> bool {
     name.rsplit_once(CUT_INFIX).is_some_and(|(segment, number)| {

@@ -1,6 +1,5 @@
-//! The journal's directory: its lock, and the survey of its segments.
-//!
-//! Recovery and the reader start with a survey, which checks that the segments belong together. It changes nothing.
+//! The journal's directory: its lock, and the survey of its segments, which checks that they belong together and
+//! changes nothing.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,22 +20,20 @@ use crate::mapping::FileMapping;
 use crate::mark::{self, MarkValue};
 use crate::records::SegmentRecords;
 
-/// Time limit for the exit of a killed lock holder.
 const DYING_MAX: Duration = Duration::from_secs(3);
 const DYING_PAUSE: Duration = Duration::from_millis(20);
 
-/// Lock of a directory, released by the kernel however the process ends. An open [`crate::Journal`] holds its own.
-/// Taken alone it prevents opening the journal, for instance while its directory is replaced.
+/// Released by the kernel however the process ends. An open [`crate::Journal`] holds its own. Taken alone it prevents
+/// opening the journal.
 #[derive(Debug)]
 pub struct DirectoryLock {
     file: File,
     identity: DeviceAndInode,
 }
 
-/// Device and inode.
 type DeviceAndInode = (u64, u64);
 
-/// Locks held by this process; taking one of them again fails at once.
+/// Of this process: taking one of them again fails at once.
 fn held_locks() -> MutexGuard<'static, Vec<DeviceAndInode>> {
     static HELD: Mutex<Vec<DeviceAndInode>> = Mutex::new(Vec::new());
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
@@ -51,7 +48,7 @@ impl Drop for DirectoryLock {
 
 impl DirectoryLock {
     /// Takes the lock, or names its holder. A killed process holds it until the kernel has freed its memory, so this
-    /// waits up to 3 s for another process.
+    /// waits up to 3 s.
     ///
     /// # Errors
     /// [`JournalError::Locked`], or the directory is missing or not writable.
@@ -59,12 +56,11 @@ impl DirectoryLock {
         Self::take_named(directory, d::LOCK_NAME)
     }
 
-    /// Takes the lock on another file of the directory.
     pub(crate) fn take_named(directory: &Path, name: &str) -> Result<Self, JournalError> {
         let path = directory.join(name);
         let until = Instant::now() + DYING_MAX;
         let mut file = loop {
-            // The holder writes its name there, so a link must not be followed, and a pipe must not block.
+            // The holder writes its name there: a link must not be followed, and a pipe must not block.
             let opened = checked_file::open_or_create(&path, 0o600);
             let file = opened.map_err(|error| JournalError::io("create", &path, error))?;
             let identity = identity(&file, &path)?;
@@ -74,7 +70,6 @@ impl DirectoryLock {
             match (is_taken, is_there) {
                 (true, true) if found.is_ok_and(|found| found.nlink() > 1) => break replace_shared_lock(&path)?,
                 (true, true) => break file,
-                // The file was replaced meanwhile.
                 (true, false) => {}
                 (false, _) if held_locks().contains(&identity) || Instant::now() >= until => {
                     return Err(JournalError::Locked { directory: directory.to_owned(), holder: holder(file) });
@@ -99,8 +94,7 @@ fn identity(file: &File, path: &Path) -> Result<DeviceAndInode, JournalError> {
     Ok((found.dev(), found.ino()))
 }
 
-/// Replaces a lock file shared with another directory, as `cp -al` creates it, by a locked one of this directory. The
-/// caller holds the lock of the old one.
+/// `cp -al` shares a lock file with another directory. The caller holds the lock of the old one.
 fn replace_shared_lock(path: &Path) -> Result<File, JournalError> {
     let new = path.with_extension("new");
     // Replaces one left by a process that died here.
@@ -110,7 +104,7 @@ fn replace_shared_lock(path: &Path) -> Result<File, JournalError> {
     Ok(file)
 }
 
-/// Returns the holder's name, with a hint for a lock file that is shared by a hard link.
+/// With a hint for a lock file that is shared by a hard link.
 fn holder(mut file: File) -> String {
     let holder = holder_in(&mut file);
     match file.metadata() {
@@ -121,7 +115,6 @@ fn holder(mut file: File) -> String {
     }
 }
 
-/// A segment found by the survey.
 #[derive(Clone, Debug)]
 pub(crate) struct SurveyedSegment {
     pub(crate) path: PathBuf,
@@ -133,57 +126,49 @@ pub(crate) struct SurveyedSegment {
     /// `None` if both slots are damaged, like the two marks below.
     pub(crate) boot: Option<Option<BootId>>,
     pub(crate) journaled: Option<MarkValue>,
-    /// Position of the damaged slot of the journaled mark, if the other is whole.
     pub(crate) damaged_slot_position: Option<u64>,
     pub(crate) synced: Option<MarkValue>,
     pub(crate) sync_failed: bool,
     pub(crate) segment_records: SegmentRecords,
-    /// Time stamps of the frame before the first and of the last frame; 0 if unknown.
+    /// Of the frame before the first and of the last frame; 0 if unknown.
     pub(crate) times_ns: (u64, u64),
-    /// Location of its frames if it is archived; then `path` is its stub. `file_length` is the segment's.
+    /// If archived, `path` is the stub, and `file_length` the segment's.
     pub(crate) archived: Option<Arc<ArchiveLocation>>,
 }
 
 impl SurveyedSegment {
-    /// Tells whether the segment takes no more frames.
     pub(crate) fn is_sealed(&self) -> bool {
         self.journaled.is_some_and(|mark| mark.first & d::SEALED_BIT != 0)
     }
 
-    /// Returns the journaled mark's position, without the sealed bit.
     pub(crate) fn journaled_position(&self) -> Option<u64> {
         self.journaled.map(|mark| mark.first & !d::SEALED_BIT)
     }
 }
 
-/// Segments of a directory, oldest first, and other files with a segment's name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) segments: Vec<SurveyedSegment>,
-    /// Prepared segments that never took a frame.
     pub(crate) leftovers: Vec<PathBuf>,
-    /// Files with bytes removed from the journal.
     pub(crate) removed_tail_files: Vec<PathBuf>,
-    /// Contents of the history file; `None` if missing or damaged.
+    /// `None` if missing or damaged.
     pub(crate) history: Option<JournalHistory>,
     pub(crate) is_history_damaged: bool,
 }
 
 impl Survey {
-    /// Returns the highest sequence that a synced mark vouches for.
     pub(crate) fn synced_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|found| found.synced).map(|mark| mark.first).max().unwrap_or(0)
     }
 
-    /// Returns the furthest byte that a synced mark vouches for, records included: a segment's first sequence, and a
-    /// position.
+    /// Furthest byte that a synced mark vouches for, records included: a segment's first sequence, and a position.
     pub(crate) fn synced_position(&self) -> Option<(u64, u64)> {
         let position = |found: &SurveyedSegment| Some((found.first_sequence, found.synced?.second));
         self.segments.iter().rev().filter_map(position).find(|&(_, position)| position != 0)
     }
 
-    /// Checks that all segments named by the history exist, and that it belongs to them. A running writer may change
-    /// both meanwhile, so only the holder of the lock can rely on the result.
+    /// Checks that all segments named by the history exist. A running writer may change both meanwhile, so only the
+    /// holder of the lock can rely on the result.
     ///
     /// # Errors
     /// The missing segments, and the files that show it.
@@ -215,8 +200,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Tells whether a segment seems to be missing in a journal with archived ones: it may have moved while they were
-    /// listed.
+    /// The archive may have taken a segment while they were listed.
     fn may_have_moved(&self) -> bool {
         let is_gap = |pair: &[SurveyedSegment]| {
             let last = pair[0].journaled.filter(|_| pair[0].is_sealed()).map(|mark| mark.second);
@@ -230,25 +214,22 @@ impl Survey {
             && (begins_late() || self.segments.windows(2).any(is_gap))
     }
 
-    /// Tells whether the newest segment was written on this boot.
     pub(crate) fn is_same_boot(&self, boot_id: Option<BootId>) -> bool {
         boot_id.is_some() && self.segments.last().is_some_and(|found| found.boot == Some(boot_id))
     }
 }
 
-/// Limit of sequences, far above any real journal, so that sums cannot overflow.
+/// Far above any real journal, so that sums cannot overflow.
 const SEQUENCE_MAX: u64 = u64::MAX / 2;
 
-/// Attempts of a survey when a segment may have been archived meanwhile.
+/// If a segment may have been archived meanwhile.
 const MOVED_ATTEMPTS_MAX: usize = 10;
-/// Attempts of a survey when a live writer changes the directory.
+/// If a live writer changes the directory.
 const SURVEY_ATTEMPTS_MAX: usize = 100;
 
-/// Surveys a directory. Checks `expected_stream` if it is given.
 pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<Survey, JournalError> {
     for attempt in 1..=SURVEY_ATTEMPTS_MAX {
         let Some(survey) = survey_once(directory, expected_stream)? else { continue };
-        // A permanent gap is reported by the callers.
         if attempt >= MOVED_ATTEMPTS_MAX || !survey.may_have_moved() {
             return Ok(survey);
         }
@@ -257,7 +238,7 @@ pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<
     Err(JournalError::io("survey", directory, changing))
 }
 
-/// Returns `None` if a file disappeared between listing and opening.
+/// `None` if a file disappeared between listing and opening.
 fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option<Survey>, JournalError> {
     let (history, is_history_damaged) = match history::read(directory) {
         Err(JournalError::HistoryDamaged { .. }) => (None, true),
@@ -294,8 +275,6 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
     Ok(Some(survey))
 }
 
-/// Reads the stub of the segment with this first sequence: its header, and the segment's location. `None` without a
-/// stub.
 pub(crate) fn read_stub(
     directory: &Path,
     first_sequence: u64,
@@ -317,7 +296,6 @@ enum SurveyEntry {
     Leftover(PathBuf),
 }
 
-/// Reads one file's header page.
 fn examine(path: PathBuf, file: &File, meaning: ParsedFileName) -> Result<SurveyEntry, JournalError> {
     let has_final_name = !matches!(meaning, ParsedFileName::Prepared(_));
     let file_length = file.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
@@ -421,8 +399,8 @@ impl HeaderFault {
     }
 }
 
-/// Checks that all segments have one stream and one incarnation, and no sequence twice. The history decides whose the
-/// journal is, or else the oldest segment.
+/// One stream, one incarnation, no sequence twice. The history decides whose the journal is, or else the oldest
+/// segment.
 fn check_identity(survey: &Survey, directory: &Path, expected_stream: Option<u128>) -> Result<(), JournalError> {
     let Survey { segments, history, .. } = survey;
     let by_history = history.map(|history| (history.stream_id, history.incarnation));
@@ -464,7 +442,6 @@ fn check_identity(survey: &Survey, directory: &Path, expected_stream: Option<u12
     Ok(())
 }
 
-/// Returns stream and incarnation of a segment.
 fn identity_of(found: &SurveyedSegment) -> (u128, u64) {
     (found.header.stream_id, found.header.incarnation)
 }

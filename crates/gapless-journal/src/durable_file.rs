@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The phases are separate so that callers can place their crash points between them: `in_state_write` and
-//! `in_snapshot_write` before the sync, `before_snapshot_rename` before the rename. [`replace_file`] does all of them.
-//! Segments are named elsewhere: they replace no file, and their marks decide which bytes count.
+//! `in_snapshot_write` before the sync, `before_snapshot_rename` before the rename. Segments are named elsewhere: they
+//! replace no file, and their marks decide which bytes count.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, Permissions};
@@ -27,7 +27,7 @@ use crate::options::JournalEnvironment;
 #[error("its directory cannot be synced: {0}")]
 struct FolderNotSynced(#[source] io::Error);
 
-/// File with the new content. Removed if dropped before it is put in place.
+/// Removed if dropped before it is put in place.
 #[derive(Debug)]
 pub struct FileReplacement {
     folder: Folder,
@@ -41,7 +41,7 @@ pub struct FileReplacement {
 
 impl FileReplacement {
     /// Creates the file `temporary`, replacing one left by a crash. Both paths are in one directory, whose owner gets
-    /// the file if this process may change the owner. `mode` is subject to the umask.
+    /// the file if possible. `mode` is subject to the umask.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -55,7 +55,7 @@ impl FileReplacement {
         Ok(Self { folder, name, temporary, file, environment: None, is_synced: false, is_in_place: false })
     }
 
-    /// Like [`FileReplacement::begin`], on a disk that may refuse.
+    /// On a disk that may refuse.
     ///
     /// # Errors
     /// The disk has no space, or the file cannot be created.
@@ -74,7 +74,7 @@ impl FileReplacement {
         self.file.set_permissions(permissions)
     }
 
-    /// Sets user and group to those of another file.
+    /// Sets user and group.
     ///
     /// # Errors
     /// The process lacks the permission.
@@ -109,7 +109,7 @@ impl FileReplacement {
         Ok(())
     }
 
-    /// Renames the file, and syncs the directory. Returns the open file.
+    /// Renames the file, syncs the directory, and returns the open file.
     ///
     /// # Errors
     /// The rename fails, or the directory cannot be synced. After the latter the file has the new content, which a
@@ -143,7 +143,7 @@ impl Write for FileReplacement {
 impl Drop for FileReplacement {
     fn drop(&mut self) {
         if !self.is_in_place {
-            // If the file cannot be removed, the next attempt overwrites it.
+            // The next attempt overwrites it.
             let _removed = self.folder.remove(&self.temporary);
         }
     }
@@ -159,7 +159,7 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     })
 }
 
-/// Replaces the content of the file at `path`. `temporary` is a name in the same directory.
+/// `temporary`: a name in the same directory.
 ///
 /// # Errors
 /// A full, failing or read-only disk. The old content stays, unless only the sync of the directory failed.

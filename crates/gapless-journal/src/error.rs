@@ -1,16 +1,14 @@
-//! Errors of a journal, worded for its operator.
-
 use std::io;
 use std::path::PathBuf;
 
 use gapless_wire::FrameError;
 
-/// Mark that vouches for frames (decision 7).
+/// Vouches for frames (decision 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkName {
-    /// End of the frames that the operating system has; good on the same boot of the machine.
+    /// Frames that the operating system has; good on the same boot.
     Journaled,
-    /// Last sequence on the device; good on any boot.
+    /// Frames on the device; good on any boot.
     Synced,
 }
 
@@ -23,44 +21,28 @@ impl std::fmt::Display for MarkName {
     }
 }
 
-/// Reason why the bytes at a position are not the expected frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameFault {
-    /// The frame is malformed or fails a checksum.
     #[error(transparent)]
     Frame(#[from] FrameError),
     #[error("frame length {length_bytes} is above the stream's limit of {limit_bytes} bytes")]
     TooLong { length_bytes: usize, limit_bytes: usize },
-    /// A valid frame, but not the next one.
     #[error("sequence {expected} expected, {found} found")]
     Sequence { expected: u64, found: u64 },
-    /// A valid consensus record, but after another frame.
     #[error("a record after sequence {expected} expected, one after sequence {found} found")]
-    RecordPosition {
-        /// Sequence of the frame before it.
-        expected: u64,
-        /// Sequence of the record.
-        found: u64,
-    },
-    /// The bytes between a frame and the next are not zero.
+    RecordPosition { expected: u64, found: u64 },
+    /// Nonzero bytes between two frames.
     #[error("the padding behind the frame is not zero")]
     Padding,
-    /// There is no frame: the length field is zero, or a header does not fit.
+    /// The length field is zero, or a header does not fit.
     #[error("no frame is there")]
     Empty,
-    /// The file ends inside the frame or before it.
+    /// Inside the frame or before it.
     #[error("the file ends after {file_bytes} bytes")]
     EndOfFile { file_bytes: u64 },
     /// The frame does not end at the position of the journaled mark.
     #[error("sequence {sequence} ends at byte {found}, the journaled mark says {expected}")]
-    MarkDisagrees {
-        /// Last journaled sequence.
-        sequence: u64,
-        /// Position of the mark.
-        expected: u64,
-        /// End of the frame.
-        found: u64,
-    },
+    MarkDisagrees { sequence: u64, expected: u64, found: u64 },
 }
 
 /// Error of a journal.
@@ -85,12 +67,7 @@ pub enum JournalError {
     #[error(
         "{directory} is in use by {holder}; stop it, or choose another directory (reading needs no lock: `gapless journal dump`)"
     )]
-    Locked {
-        /// The journal, or the directory around it.
-        directory: PathBuf,
-        /// Process identifier and program, as the holder wrote them to the lock file.
-        holder: String,
-    },
+    Locked { directory: PathBuf, holder: String },
     /// There is no journal to read.
     #[error("{directory} holds no segment of a journal; is it the right directory?")]
     NoJournal { directory: PathBuf },
@@ -118,40 +95,20 @@ pub enum JournalError {
     #[error(
         "one slot of the two of the journaled mark of {segment} is damaged, at byte {position}; the other vouches for sequences to {mark_sequence}, and there may have been more: a start of its program continues after the last whole frame and writes the mark anew"
     )]
-    MarkSlotDamaged {
-        segment: PathBuf,
-        position: u64,
-        /// Sequence in the other slot.
-        mark_sequence: u64,
-    },
+    MarkSlotDamaged { segment: PathBuf, position: u64, mark_sequence: u64 },
     /// The segment belongs to another stream.
     #[error("{segment} belongs to stream {found:032x}, {expected:032x} was expected; is it the right directory?")]
-    ForeignStream {
-        segment: PathBuf,
-        /// Stream given by the caller, or that of the other segments.
-        expected: u128,
-        found: u128,
-    },
+    ForeignStream { segment: PathBuf, expected: u128, found: u128 },
     /// The segment belongs to another incarnation of the stream.
     #[error(
         "{segment} belongs to incarnation {found:016x}, the segments before it to {expected:016x}; move away what does not belong here"
     )]
-    ForeignIncarnation {
-        segment: PathBuf,
-        /// Incarnation of the segments before it.
-        expected: u64,
-        found: u64,
-    },
+    ForeignIncarnation { segment: PathBuf, expected: u64, found: u64 },
     /// A segment's name and its header disagree.
     #[error(
         "{segment} begins with sequence {found} by its header, not with the one in its name; give it back its name {expected_name}"
     )]
-    NameMismatch {
-        segment: PathBuf,
-        /// First sequence by the header.
-        found: u64,
-        expected_name: String,
-    },
+    NameMismatch { segment: PathBuf, found: u64, expected_name: String },
     /// Two segments contain the same sequences.
     #[error("{first} and {second} both hold sequence {sequence}; move the one away that does not belong here")]
     Duplicate { first: PathBuf, second: PathBuf, sequence: u64 },
@@ -164,62 +121,28 @@ pub enum JournalError {
     #[error(
         "the segment behind {segment} is missing or damaged: it begins with sequence {sequence}; put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
-    SuccessorMissing {
-        segment: PathBuf,
-        /// First sequence of the missing segment.
-        sequence: u64,
-    },
+    SuccessorMissing { segment: PathBuf, sequence: u64 },
     /// A bad frame is covered by a good mark.
     #[error(
         "{segment} is corrupt at byte {position}, where sequence {sequence} belongs: {reason}. The mark {mark} vouches for everything \
          up to sequence {mark_sequence}, so nothing was cut; put the same segment back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
-    Corrupt {
-        segment: PathBuf,
-        position: u64,
-        sequence: u64,
-        reason: FrameFault,
-        /// Mark that covers it.
-        mark: MarkName,
-        /// Last sequence that the mark covers.
-        mark_sequence: u64,
-    },
+    Corrupt { segment: PathBuf, position: u64, sequence: u64, reason: FrameFault, mark: MarkName, mark_sequence: u64 },
     /// Two neighbouring segments do not come from one history.
     #[error(
         "{before} and {after} do not come from one history: the frame of sequence {sequence} is of {before_ns} ns in the first, of {after_ns} ns by the header of the second; one of them was exchanged, put back the one that belongs here"
     )]
-    OtherTimes {
-        before: PathBuf,
-        after: PathBuf,
-        /// Last sequence of the first segment.
-        sequence: u64,
-        /// Time stamp of the frame there, ns since the epoch.
-        before_ns: u64,
-        /// Time stamp according to the second segment, ns since the epoch.
-        after_ns: u64,
-    },
+    OtherTimes { before: PathBuf, after: PathBuf, sequence: u64, before_ns: u64, after_ns: u64 },
     /// A state or a snapshot next to the journal does not come from the journal's history.
     #[error(
         "{file} stands at sequence {sequence} and does not come from one history with {journal}: {fault}. Nothing was changed; {}", fault.remedy()
     )]
-    OtherHistory {
-        file: PathBuf,
-        sequence: u64,
-        /// The journal, or its segment that contradicts the file.
-        journal: PathBuf,
-        fault: Box<PointFault>,
-    },
+    OtherHistory { file: PathBuf, sequence: u64, journal: PathBuf, fault: Box<PointFault> },
     /// Bytes of an unlinked segment have changed after the write.
     #[error(
         "an unlinked segment in {directory} is damaged at byte {position}, where sequence {sequence} belongs: {reason}; what was there is lost, check the disk"
     )]
-    UnlinkedDamaged {
-        /// Directory of the file system; the file has no path.
-        directory: PathBuf,
-        position: u64,
-        sequence: u64,
-        reason: FrameFault,
-    },
+    UnlinkedDamaged { directory: PathBuf, position: u64, sequence: u64, reason: FrameFault },
     /// The history file is unreadable.
     #[error(
         "{path}, which says what segments there must be, is damaged in both of its slots; if `gapless journal verify` finds nothing else, remove it, and it is written anew from the segments"
@@ -229,14 +152,7 @@ pub enum JournalError {
     #[error(
         "{history} belongs to stream and incarnation {history_says}, {segment} to {segment_says}; put back the one that belongs here"
     )]
-    ForeignHistory {
-        history: PathBuf,
-        /// Stream and incarnation in the history file.
-        history_says: String,
-        segment: PathBuf,
-        /// Stream and incarnation of that segment.
-        segment_says: String,
-    },
+    ForeignHistory { history: PathBuf, history_says: String, segment: PathBuf, segment_says: String },
     /// An archived segment cannot be used.
     #[error(
         "sequences {first}..={last} are archived at {path}, which cannot be used: {reason}; mount the archive, or put that file back ({stub} stands for it)"
@@ -246,36 +162,17 @@ pub enum JournalError {
     #[error(
         "sequences {missing_from}..={missing_to} are missing before {oldest}: {path} says that they were not deleted; put the missing segments back"
     )]
-    OldestMissing {
-        /// Oldest existing segment.
-        oldest: PathBuf,
-        path: PathBuf,
-        missing_from: u64,
-        missing_to: u64,
-    },
+    OldestMissing { oldest: PathBuf, path: PathBuf, missing_from: u64, missing_to: u64 },
     /// The newest segment is missing.
     #[error(
         "the segment from sequence {sequence} on is missing behind {newest}: {path} says that it was in use; put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
-    NewestMissing {
-        /// Newest existing segment.
-        newest: PathBuf,
-        path: PathBuf,
-        /// First sequence of the missing segment.
-        sequence: u64,
-    },
+    NewestMissing { newest: PathBuf, path: PathBuf, sequence: u64 },
     /// All segments are missing.
     #[error(
         "all segments are missing in {directory}: {path} says that the journal began with sequence {first} and that its newest segment began with {newest}; put them back, or choose another directory"
     )]
-    SegmentsMissing {
-        directory: PathBuf,
-        path: PathBuf,
-        /// Lowest sequence that must exist.
-        first: u64,
-        /// First sequence of the newest segment.
-        newest: u64,
-    },
+    SegmentsMissing { directory: PathBuf, path: PathBuf, first: u64, newest: u64 },
     /// A restore was interrupted.
     #[error("{path} says that `gapless journal restore` was interrupted here; run it again")]
     RestoreUnfinished { path: PathBuf },
@@ -287,21 +184,13 @@ pub enum JournalError {
     BatchMalformed { batch_bytes: usize, offset: usize, reason: String },
     /// The frame of a consensus record exceeds the stream's limit.
     #[error("a record makes a frame of {length_bytes} bytes, the stream's limit is {limit_bytes}")]
-    RecordTooLong {
-        /// Length with the header.
-        length_bytes: usize,
-        limit_bytes: usize,
-    },
+    RecordTooLong { length_bytes: usize, limit_bytes: usize },
     /// The active segment has no room left for a record. Every segment needs at least one frame, and this one has none
     /// yet.
     #[error(
         "{segment} is full of records up to byte {position} without a frame among them; what is left is for a frame, which must come first"
     )]
-    RecordsFull {
-        segment: PathBuf,
-        /// Position of the next record.
-        position: u64,
-    },
+    RecordsFull { segment: PathBuf, position: u64 },
     /// A truncation would remove released frames, which others have acted on.
     #[error("truncation after sequence {sequence} would cut released frames: {released} is released")]
     TruncatesReleased { sequence: u64, released: u64 },
@@ -312,12 +201,7 @@ pub enum JournalError {
     #[error(
         "the journal was truncated behind this reader: it stands at byte {position} of {segment}, the journal ends at {end}; replay again"
     )]
-    Rewound {
-        segment: PathBuf,
-        /// Position of the reader.
-        position: u64,
-        end: u64,
-    },
+    Rewound { segment: PathBuf, position: u64, end: u64 },
     /// A file of this running writer was removed, exchanged, shortened or overwritten by another process. Detected by a
     /// check once a second.
     #[error(
@@ -331,14 +215,11 @@ pub enum JournalError {
     SyncFailed { segment: PathBuf, source: io::Error },
     /// The journal has failed before and accepts no more operations.
     #[error("the journal has failed and takes nothing more: {reason}")]
-    Poisoned {
-        /// Text of the first failure.
-        reason: String,
-    },
+    Poisoned { reason: String },
 }
 
 impl JournalError {
-    /// Wraps an error of the system; a full disk and a read-only file system have their own variants.
+    /// A full disk and a read-only file system have their own variants.
     pub fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {
@@ -350,7 +231,6 @@ impl JournalError {
         }
     }
 
-    /// Like [`JournalError::io`], with the requested length.
     pub(crate) fn allocation(path: impl Into<PathBuf>, needed_bytes: u64, source: io::Error) -> Self {
         match Self::io("allocate", path, source) {
             Self::NoSpace { path, source, .. } => Self::NoSpace { path, needed_bytes, source },
@@ -359,53 +239,27 @@ impl JournalError {
     }
 }
 
-/// Change to a file that its process has open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileLoss {
-    /// The name does not exist.
     #[error("was removed or moved")]
     Removed,
-    /// The name leads to another file.
     #[error("was exchanged for another file")]
     Exchanged,
-    /// The file is shorter than before.
     #[error("was cut from {from_bytes} to {to_bytes} bytes")]
     Shortened { from_bytes: u64, to_bytes: u64 },
-    /// The file has other bytes than were written.
     #[error("was written over, at or behind byte {position},")]
     Overwritten { position: u64 },
 }
 
-/// Contradiction between a file and the journal next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointFault {
-    /// The file belongs to another stream or incarnation.
-    Identity {
-        /// Stream and incarnation of the file.
-        found: (u128, u64),
-        /// Stream and incarnation of the journal.
-        expected: (u128, u64),
-    },
-    /// The journal ends before the file's last frame.
-    Ahead {
-        /// Last frame of the journal.
-        last_sequence: u64,
-        /// Invalid bytes follow that frame.
-        is_damaged: bool,
-    },
-    /// There is no journal.
+    Identity { found: (u128, u64), expected: (u128, u64) },
+    Ahead { last_sequence: u64, is_damaged: bool },
     NoJournal,
-    /// The journal's frame with this sequence has another time stamp.
-    TimeStamp {
-        /// Time stamp in the file, ns since the epoch.
-        file_ns: u64,
-        /// Time stamp in the journal, ns since the epoch.
-        journal_ns: u64,
-    },
+    TimeStamp { file_ns: u64, journal_ns: u64 },
 }
 
 impl PointFault {
-    /// Returns the remedy.
     const fn remedy(&self) -> &'static str {
         match self {
             Self::NoJournal => {

@@ -1,6 +1,5 @@
-//! Decides which bytes of the surveyed segments belong to the journal (decision 7).
-//!
-//! It only reads; `recovery` acts on the result.
+//! Decides which bytes of the surveyed segments belong to the journal (decision 7). Only reads; `recovery` acts on the
+//! result.
 
 use std::fs::File;
 
@@ -17,18 +16,17 @@ use crate::records::{SegmentRecords, is_checkpoint};
 use crate::scan::{self, ScanEnd};
 use crate::segment::end_of_nonzero;
 
-/// The good mark, and the extent for which it vouches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GoodMark {
     pub(crate) name: MarkName,
     pub(crate) sequence: u64,
-    /// The mark also vouches for everything before this position in the segment with this first sequence, records included,
-    /// and for all older segments.
+    /// Everything before this position in the segment with this first sequence is vouched for too, records included,
+    /// and all older segments.
     pub(crate) position: Option<(u64, u64)>,
 }
 
 impl GoodMark {
-    /// Returns the position in `found` before which every byte must belong to a frame or a record.
+    /// Before it every byte of `found` must belong to a frame or a record.
     pub(crate) fn vouched_end(&self, found: &SurveyedSegment) -> u64 {
         let is_before = |(first_sequence, _)| found.first_sequence < first_sequence;
         let is_all_good =
@@ -41,45 +39,40 @@ impl GoodMark {
     }
 }
 
-/// A segment that belongs to the journal.
 #[derive(Debug)]
 pub(crate) struct ValidSegment {
     pub(crate) found: SurveyedSegment,
     pub(crate) last_sequence: u64,
     pub(crate) position: usize,
-    /// Rebuilt index, if the segment was scanned: slot, sequence, position.
+    /// Rebuilt if the segment was scanned: slot, sequence, position.
     pub(crate) index: Option<Vec<(usize, u64, usize)>>,
     pub(crate) segment_records: SegmentRecords,
-    /// Time stamp of the last frame, or of the frame before the first in an empty segment; 0 if unknown.
+    /// Of the last frame, or of the frame before an empty segment; 0 if unknown.
     pub(crate) last_timestamp_ns: u64,
 }
 
-/// Bytes in the segments that do not belong to the journal.
 #[derive(Clone, Debug)]
 pub(crate) struct InvalidTail {
     pub(crate) reason: FrameFault,
-    /// Position after the last nonzero byte.
     pub(crate) nonzero_end: u64,
     pub(crate) bytes: u64,
     pub(crate) frames: u64,
     pub(crate) records: u64,
 }
 
-/// Result of the evaluation.
 #[derive(Debug)]
 pub(crate) struct Evaluation {
     pub(crate) is_same_boot: bool,
     pub(crate) good: GoodMark,
-    /// At least one segment; the last becomes the active one.
+    /// At least one; the last becomes the active one.
     pub(crate) kept: Vec<ValidSegment>,
-    /// Segments after the end of the journal, oldest first.
+    /// Oldest first.
     pub(crate) dropped: Vec<SurveyedSegment>,
-    /// `None` if there is nothing to remove.
     pub(crate) tail: Option<InvalidTail>,
     pub(crate) frames_scanned: u64,
 }
 
-/// Evaluates the segments of `survey`, at least one. The caller holds the lock.
+/// At least one segment. The caller holds the lock.
 pub(crate) fn evaluate(
     survey: &Survey,
     environment: &JournalEnvironment,
@@ -103,7 +96,6 @@ pub(crate) fn evaluate(
         frames_scanned += judged.frames_scanned;
         kept.push(judged.kept);
         let Some(fault) = judged.fault else { continue };
-        // This is the last segment of the journal.
         let dropped = segments[i + 1..].to_vec();
         let last = kept.last().expect("pushed above");
         let tail = tail_after(last, fault, &dropped)?;
@@ -148,7 +140,6 @@ pub(crate) fn good_mark(
 
 struct SegmentEvaluation {
     kept: ValidSegment,
-    /// Reason for the end of the journal in this segment; `None` if it continues in the next.
     fault: Option<FrameFault>,
     frames_scanned: u64,
 }
@@ -162,7 +153,6 @@ fn evaluate_segment(
 ) -> Result<SegmentEvaluation, JournalError> {
     let expected_last = next.map(|next| next.first_sequence - 1);
     let may_lose_next = !is_same_boot && next.is_some_and(|next| good.sequence < next.first_sequence);
-    // Every frame of this segment up to here must exist.
     let must_hold = match expected_last {
         Some(last) => last.min(good.sequence),
         None => good.sequence,
@@ -175,13 +165,12 @@ fn evaluate_segment(
         if found.is_sealed() && mark.second > expected_last {
             return Err(duplicate(found, next));
         }
-        // A power failure may lose a segment that was never synced, together with the later ones, which have no final
-        // names yet.
+        // A power failure may lose a segment that was never synced, and the later ones, which have no final names yet.
         let must_follow = next.has_final_name || !may_lose_next;
         if found.is_sealed() && mark.second < expected_last && must_follow {
             return Err(gap(found, next, mark.second));
         }
-        // An archived segment was read when it was moved; its readers check it again.
+        // Archiving has read it; its readers check it again.
         let is_trusted = check == RecoveryCheck::Tail || found.archived.is_some();
         let position = mark.first & !d::SEALED_BIT;
         let is_there = found.file_length >= position;
@@ -208,7 +197,7 @@ fn evaluate_segment(
     }
     // Zeros at the end show that the mark is wrong, not that a frame is damaged.
     let is_short = (end.position as u64) < good.vouched_end(found) && end.fault != FrameFault::Empty;
-    // After a crash during a roll, no mark has the end of the segment's records: only zeros may follow them.
+    // After a crash during a roll no mark has the end of the segment's records: only zeros may follow.
     let is_unsealed_end = is_same_boot && next.is_some() && !found.is_sealed();
     let is_rubbish = !matches!(end.fault, FrameFault::Empty | FrameFault::EndOfFile { .. });
     if is_short || is_unsealed_end && is_rubbish && expected_last == Some(end.last_sequence) {
@@ -238,13 +227,12 @@ fn evaluate_segment(
 
 struct SegmentScan {
     index: Vec<(usize, u64, usize)>,
-    /// End of the last journaled frame, or of the last record after it that the journaled mark covers.
+    /// End of the last journaled frame, or of the last record covered by the journaled mark.
     at_mark: Option<u64>,
     segment_records: SegmentRecords,
     last_timestamp_ns: u64,
 }
 
-/// Scans a segment's frames up to the first invalid one.
 fn scan_segment(found: &SurveyedSegment) -> Result<(ScanEnd, SegmentScan), JournalError> {
     let header = &found.header;
     let frames_offset = header.frames_offset as usize;
@@ -286,7 +274,6 @@ fn scan_segment(found: &SurveyedSegment) -> Result<(ScanEnd, SegmentScan), Journ
     Ok((end, scanned))
 }
 
-/// Checks that the mark points to the end of the frame that it names.
 fn check_mark_position(found: &SurveyedSegment, at_mark: &Option<u64>, good: GoodMark) -> Result<(), JournalError> {
     let expected = good.vouched_end(found);
     match *at_mark {
@@ -299,7 +286,6 @@ fn check_mark_position(found: &SurveyedSegment, at_mark: &Option<u64>, good: Goo
     }
 }
 
-/// Describes the bytes after the end of the journal.
 fn tail_after(
     last: &ValidSegment,
     reason: FrameFault,
@@ -328,7 +314,6 @@ fn tail_after(
     Ok((!is_clean).then_some(tail))
 }
 
-/// Tells whether a segment that is longer than its index has one.
 fn has_index(found: &SurveyedSegment) -> Result<bool, JournalError> {
     let mapping = map(found, found.header.frames_offset)?;
     let words = mapping.words(d::INDEX_OFFSET, d::index_entries(found.header.segment_length) * 2);
@@ -339,13 +324,12 @@ fn open(found: &SurveyedSegment) -> Result<File, JournalError> {
     checked_file::open(&found.path).map_err(|error| JournalError::io("open", &found.path, error))
 }
 
-/// Maps the existing part of the first `length` bytes.
 fn map(found: &SurveyedSegment, length: u64) -> Result<FileMapping, JournalError> {
     let length = length.min(found.file_length) as usize;
     FileMapping::read_only(&open(found)?, length).map_err(|error| JournalError::io("map", &found.path, error))
 }
 
-/// Checks that neighbours have the same time stamp for the frame between them.
+/// Neighbours have the same time stamp for the frame between them.
 pub(crate) fn check_times(before: &ValidSegment, after: &SurveyedSegment) -> Result<(), JournalError> {
     let (before_ns, after_ns) = (before.last_timestamp_ns, after.times_ns.0);
     if before.last_sequence + 1 != after.first_sequence || [before_ns, after_ns].contains(&0) || before_ns == after_ns {

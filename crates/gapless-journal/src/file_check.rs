@@ -1,14 +1,11 @@
-//! Checks that the files written by a running journal are still those that it opened.
+//! Checks that the files written by a running journal are still those that it opened: a writer notices no error when
+//! another process removes, exchanges, or truncates and extends an open file, and would acknowledge frames that no
+//! start finds. A loss ends the journal.
 //!
-//! A writer notices no error when another process removes its open file, exchanges it, or truncates and extends it. It
-//! would acknowledge frames that no start finds. So the helper thread checks once a second, and whenever the writer has
-//! left a segment. A thread that writes a state or a snapshot above the journal checks before. A loss ends the journal
-//! with an error that names the file.
-//!
-//! Checked for the newest segment and the history file: the name leads to the open file, the length, and the header.
-//! For the segment also the end of the journaled frames at the last check, 64 KiB or a frame. A segment that is
-//! truncated after that position and extended again before the next check is not detected. Older segments are not
-//! checked: archiving moves them, once their successor has its final name. Readers and the next start check them.
+//! Checked for the newest segment and the history file, once a second and before a state or snapshot is written: path,
+//! length and header; for the segment also the end of the frames journaled at the last check, so truncating and
+//! extending it after that position goes undetected. Older segments are checked by readers and the next start, because
+//! archiving moves them.
 
 use std::fs::File;
 use std::io;
@@ -22,10 +19,8 @@ use crate::descriptor::{FIXED_LENGTH, FixedHeader, JOURNALED_MARK_OFFSET, SEALED
 use crate::error::{FileLoss, JournalError};
 use crate::segment::Segment;
 
-/// Bytes of frames that a check remembers for the next one, at most.
 const KNOWN_LENGTH_MAX: u64 = 64 << 10;
 
-/// Frames that were journaled at the last check.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownFrames {
     file: Arc<File>,
@@ -34,7 +29,7 @@ pub(crate) struct KnownFrames {
     crc32c: u32,
 }
 
-/// Checks that `path` leads to `file`, possibly through links, and that it has at least `length` bytes.
+/// `path` leads to `file`, possibly through links, and it has at least `length` bytes.
 pub(crate) fn check_place(file: &File, path: &Path, length: u64) -> Result<(), JournalError> {
     let failed = |error| JournalError::io("look at", path, error);
     let ours = file.metadata().map_err(failed)?;
@@ -48,7 +43,7 @@ pub(crate) fn check_place(file: &File, path: &Path, length: u64) -> Result<(), J
     loss.map_or(Ok(()), |loss| Err(lost_file(path, loss)))
 }
 
-/// Tells whether a name leads to no file, as opposed to a temporary failure.
+/// As opposed to a temporary failure.
 fn is_missing(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let errno = Errno::from_io_error(error);
@@ -59,7 +54,6 @@ pub(crate) fn lost_file(path: &Path, loss: FileLoss) -> JournalError {
     JournalError::FileLost { path: path.to_owned(), loss }
 }
 
-/// Checks the active segment. Returns the frames for the next check to compare.
 pub(crate) fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Result<Option<KnownFrames>, JournalError> {
     let (file, path) = (&segment.file, segment.path());
     check_place(file, &path, segment.header.segment_length)?;
@@ -69,7 +63,7 @@ pub(crate) fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Res
         return Err(lost_file(&path, FileLoss::Overwritten { position: 0 }));
     }
     check_known(file, &path, &known)?;
-    // The writer may keep moving the mark while it is read; then the next check compares with the same frames.
+    // The writer may keep moving the mark; then the next check compares with the same frames.
     let Some(mark) = segment.mark(JOURNALED_MARK_OFFSET) else { return Ok(known) };
     let to = mark.first & !SEALED_BIT;
     // The range contains a frame's header, which is not zero, so truncated bytes change the sum.
@@ -79,7 +73,6 @@ pub(crate) fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Res
     Ok(Some(KnownFrames { file: Arc::clone(file), from, to, crc32c }))
 }
 
-/// Checks that the frames remembered from the last check of this segment are unchanged.
 pub(crate) fn check_known(file: &Arc<File>, path: &Path, known: &Option<KnownFrames>) -> Result<(), JournalError> {
     match known.as_ref().filter(|known| Arc::ptr_eq(&known.file, file)) {
         Some(known) if checksum(file, path, known.from, known.to)? != known.crc32c => {
@@ -95,7 +88,7 @@ fn checksum(file: &File, path: &Path, from: u64, to: u64) -> Result<u32, Journal
     Ok(crc32c(&bytes))
 }
 
-/// Reads from the file, not from the mapping: missing bytes give an error instead of a signal.
+/// From the file, not the mapping: missing bytes give an error instead of a signal.
 fn read(file: &File, path: &Path, bytes: &mut [u8], position: u64) -> Result<(), JournalError> {
     file.read_exact_at(bytes, position).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {

@@ -1,5 +1,3 @@
-//! Periodic checks of a running journal's files; a loss found by [`crate::file_check`] ends it.
-
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +8,6 @@ use crate::segment::Segment;
 use crate::shared_journal::{SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
-    /// Checks the newest segment and the history. A loss ends the journal.
     pub(crate) fn check_files(&self, maintenance: &mut SegmentMaintenance) -> Result<(), JournalError> {
         self.check_poison()?;
         // Only the holder of `maintenance` renames, truncates and deletes segments.
@@ -22,7 +19,6 @@ impl SharedJournal {
         self.ended_by_loss(looked)
     }
 
-    /// Checks a segment, `length` bytes long, for the last time after the writer has left it. A loss ends the journal.
     pub(crate) fn check_finished(
         &self,
         maintenance: &SegmentMaintenance,
@@ -34,7 +30,7 @@ impl SharedJournal {
         self.ended_by_loss(looked)
     }
 
-    /// Checks that an active segment still has the name under which it was prepared.
+    /// The active segment still has the name under which it was prepared.
     pub(crate) fn check_unnamed(&self, segment: &Segment) -> Result<(), JournalError> {
         self.ended_by_loss(check_place(&segment.file, &segment.path(), segment.header.segment_length))
     }

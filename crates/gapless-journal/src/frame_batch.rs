@@ -1,5 +1,3 @@
-//! [`FrameBatch`]: consecutive checked frames, returned by a replay.
-
 use gapless_wire::{Frame, aligned_length};
 
 /// Consecutive checked frames.
@@ -10,18 +8,16 @@ pub struct FrameBatch<'a> {
 }
 
 impl<'a> FrameBatch<'a> {
-    /// Wraps `bytes`, whole frames with their padding, each of them checked.
     pub(crate) const fn new(bytes: &'a [u8], first_sequence: u64) -> Self {
         Self { bytes, first_sequence }
     }
 
-    /// Returns the frames with their padding, in the format of a window.
+    /// With padding, in the format of a window.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Returns the sequence of the first frame.
     #[must_use]
     pub const fn first_sequence(&self) -> u64 {
         self.first_sequence

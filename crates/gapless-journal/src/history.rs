@@ -1,12 +1,11 @@
 //! The file `history` next to the segments: the journal's identity, and which segments must exist.
 //!
-//! Without it a missing newest or oldest segment would go unnoticed, because the rest is intact. It has the stream, the
-//! incarnation, the first sequence that retention has kept, and the newest segment with a final name. It is on the
-//! device before anything depends on it: a segment is added before a frame in it counts as synced, and removed before
-//! it is deleted or truncated.
+//! Without it a missing newest or oldest segment would go unnoticed, because the rest is intact. It is on the device
+//! before anything depends on it: a segment is added before a frame in it counts as synced, and removed before it is
+//! deleted or truncated.
 //!
 //! The file is one page, allocated at its creation, so that a full disk cannot fail a write. It has two slots, written
-//! in turn, so that one is always intact. The holder of the journal's lock writes it; any process may read it.
+//! in turn, so that one is always intact.
 //!
 //! ```text
 //! slot, at 0 and at 2048
@@ -51,11 +50,11 @@ const CRC_OFFSET: usize = 124;
 pub(crate) struct JournalHistory {
     pub(crate) stream_id: u128,
     pub(crate) incarnation: u64,
-    /// Incarnation that a restore is replacing; else 0.
+    /// 0: no restore in progress.
     pub(crate) replaced: u64,
     /// The oldest segment must not begin after this sequence.
     pub(crate) first_sequence: u64,
-    /// No segment that begins before this sequence may be the newest.
+    /// No older segment may be the newest.
     pub(crate) newest_sequence: u64,
 }
 
@@ -74,7 +73,6 @@ impl JournalHistory {
         bytes
     }
 
-    /// Decodes generation and contents of a slot; `None` if it is not intact.
     fn from_bytes(bytes: &[u8; SLOT_LENGTH]) -> Option<(u64, Self)> {
         let word = |at: usize| u64_at(bytes, at);
         let is_whole = bytes[..8] == MAGIC && u32_at(bytes, CRC_OFFSET) == crc32c(&bytes[..CRC_OFFSET]);
@@ -89,7 +87,6 @@ impl JournalHistory {
     }
 }
 
-/// The file, open for writing by the holder of the journal's lock.
 #[derive(Debug)]
 pub(crate) struct HistoryFile {
     file: File,
@@ -99,7 +96,6 @@ pub(crate) struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Creates or replaces the file.
     pub(crate) fn create(directory: &Path, history: JournalHistory) -> Result<Self, JournalError> {
         let (path, temporary) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.new")));
         let failed = |what| {
@@ -114,7 +110,6 @@ impl HistoryFile {
         Ok(Self { file, path, generation: 1, history })
     }
 
-    /// Opens the file; `None` if it does not exist.
     pub(crate) fn open(directory: &Path) -> Result<Option<Self>, JournalError> {
         let path = directory.join(HISTORY_NAME);
         let file = match open_to_write(&path) {
@@ -130,7 +125,6 @@ impl HistoryFile {
         self.history
     }
 
-    /// Checks that the file still exists, with the expected contents.
     pub(crate) fn check(&self) -> Result<(), JournalError> {
         check_place(&self.file, &self.path, PAGE_LENGTH as u64)?;
         match read_slots(&self.file, &self.path) {
@@ -142,7 +136,6 @@ impl HistoryFile {
         }
     }
 
-    /// Writes and syncs `history`, if it differs.
     pub(crate) fn set(
         &mut self,
         history: JournalHistory,
@@ -163,7 +156,6 @@ impl HistoryFile {
     }
 }
 
-/// Reads the file in `directory`; `None` if it does not exist.
 pub(crate) fn read(directory: &Path) -> Result<Option<JournalHistory>, JournalError> {
     let path = directory.join(HISTORY_NAME);
     match checked_file::open(&path) {

@@ -1,6 +1,5 @@
-//! Checks that a journal and a file next to it, a [`FilePoint`], come from one history. A state or a snapshot names a
-//! sequence and the time stamp of its frame. After two histories have diverged, they have different time stamps for a
-//! sequence.
+//! Checks that a journal and a [`FilePoint`] come from one history: after two histories have diverged, a sequence has
+//! different time stamps.
 
 use crate::{FilePoint, PointFault};
 use std::path::PathBuf;
@@ -21,8 +20,7 @@ impl FilePoint {
 }
 
 impl JournalReader {
-    /// Checks that the file of `point` and this journal come from one history, as far as the journal still has the
-    /// evidence.
+    /// As far as the journal still has the evidence.
     ///
     /// # Errors
     /// [`JournalError::OtherHistory`], or damage before the frame.
@@ -42,7 +40,6 @@ impl JournalReader {
         self.check_time(point)
     }
 
-    /// Checks the time stamp of a point within this journal.
     pub(crate) fn check_time(&self, point: &FilePoint) -> Result<(), JournalError> {
         match (point.timestamp_ns, self.timestamp_of(point.sequence)?) {
             (Some(file_ns), Some((journal_ns, journal))) if file_ns != journal_ns => {
@@ -52,8 +49,6 @@ impl JournalReader {
         }
     }
 
-    /// Returns the time stamp of frame `sequence`, and the segment that has it; `None` if the journal has neither any
-    /// more.
     fn timestamp_of(&self, sequence: u64) -> Result<Option<(u64, PathBuf)>, JournalError> {
         if sequence < self.first_sequence() {
             let oldest = &self.segments()[0];
@@ -62,7 +57,6 @@ impl JournalReader {
         }
         let mut replay = match self.replay(sequence) {
             Ok(replay) => replay,
-            // Retention has deleted it meanwhile.
             Err(JournalError::NotHeld { first, .. }) if sequence < first => return Ok(None),
             Err(error) => return Err(error),
         };

@@ -1,62 +1,50 @@
-//! Sparse index of a segment: from a sequence to a nearby position.
-//!
-//! The writer adds entries as batches pass, and recovery for frames that it has scanned. The index is only a hint: an
-//! entry is used only if the frame that it names is there and valid. Without entries a search begins at the segment's
-//! first frame.
+//! Sparse index of a segment. Only a hint: an entry is used only if the frame that it names is there and valid. Without
+//! entries a search begins at the first frame.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::descriptor::INDEX_STRIDE;
 
-/// Returns the entry for a batch that begins at `position`.
 #[inline]
 pub(crate) fn slot_of(position: usize, frames_offset: usize) -> usize {
     (position - frames_offset) / INDEX_STRIDE
 }
 
-/// Writes an entry. `words` are the index's words, two per entry.
 #[inline]
 pub(crate) fn record(words: &[AtomicU64], slot: usize, sequence: u64, position: usize) {
     if let Some([entry_sequence, entry_position]) = words.get(slot * 2..slot * 2 + 2) {
-        // Relaxed: a reader trusts an entry only after checking the frame there, and frames are published by the
-        // journaled mark.
+        // Relaxed: a reader checks the frame, and the journaled mark publishes frames.
         entry_sequence.store(sequence.to_le(), Ordering::Relaxed);
         entry_position.store((position as u64).to_le(), Ordering::Relaxed);
     }
 }
 
-/// Removes the entries of frames at or after `position`.
 pub(crate) fn clear_from(words: &[AtomicU64], position: usize) {
     for entry in words.chunks_exact(2) {
         if read(entry).1 >= position as u64 {
-            // Relaxed: as in `record`.
             entry[0].store(0, Ordering::Relaxed);
             entry[1].store(0, Ordering::Relaxed);
         }
     }
 }
 
-/// Tells whether the first batch has its entry, without which recovery rebuilds the index. Records may precede that
-/// batch.
+/// Without the first batch's entry, recovery rebuilds the index. Records may precede that batch.
 pub(crate) fn is_begun(words: &[AtomicU64], first_sequence: u64, frames_offset: usize) -> bool {
     let mut used = words.chunks_exact(2).map(read).filter(|&(sequence, _)| sequence != 0);
     used.next().is_some_and(|(sequence, position)| sequence == first_sequence && position >= frames_offset as u64)
 }
 
-/// Tells whether an existing slot is empty.
 pub(crate) fn is_free(words: &[AtomicU64], slot: usize) -> bool {
     words.get(slot * 2..slot * 2 + 2).is_some_and(|entry| read(entry).0 == 0)
 }
 
-/// Returns the entry with the highest sequence up to `sequence`, unchecked.
 pub(crate) fn last_entry(words: &[AtomicU64], sequence: u64) -> Option<(u64, usize)> {
     let entries = words.chunks_exact(2).map(read).filter(|&(first, _)| first != 0 && first <= sequence);
     entries.max().map(|(first, position)| (first, position as usize))
 }
 
-/// Returns the nearest indexed position at or before `sequence` with a valid frame. `frames` is the readable range;
-/// `is_frame` checks for the frame of a sequence at a position.
+/// Nearest indexed position at or before `sequence` with a valid frame. `frames`: readable range.
 pub(crate) fn nearest(
     words: &[AtomicU64],
     frames: Range<usize>,
@@ -74,7 +62,7 @@ pub(crate) fn nearest(
     entries.into_iter().rev().find(|&(first, position)| is_frame(first, position))
 }
 
-/// Counts entries that lead to no frame. Entries after the end of `frames` are not checked.
+/// Entries after the end of `frames` are not checked.
 pub(crate) fn count_bad(
     words: &[AtomicU64],
     frames: Range<usize>,
@@ -90,7 +78,6 @@ pub(crate) fn count_bad(
 }
 
 fn read(entry: &[AtomicU64]) -> (u64, u64) {
-    // Relaxed: as in `record`.
     (u64::from_le(entry[0].load(Ordering::Relaxed)), u64::from_le(entry[1].load(Ordering::Relaxed)))
 }
 

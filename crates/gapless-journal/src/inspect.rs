@@ -1,6 +1,4 @@
-//! Inspection of a journal, for `gapless journal info` and `gapless journal verify`.
-//!
-//! Reads without the lock, also while a writer runs.
+//! Inspection of a journal (`gapless journal info` and `verify`), without the lock, also while a writer runs.
 
 use gapless_wire::Frame;
 use std::path::{Path, PathBuf};
@@ -15,62 +13,54 @@ use crate::records::{ReplayStop, SegmentRecords};
 use crate::removed_tail_files::bytes_on_device;
 use crate::replay::Replay;
 
-/// A segment according to its header and marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentInfo {
     pub path: PathBuf,
-    /// Number of the segment in the directory from 1, counting deleted ones.
+    /// In the directory from 1, counting deleted ones.
     pub number: u64,
-    /// Sequence of its first frame.
     pub first_sequence: u64,
-    /// Last sequence by its journaled mark; `None` if the mark is damaged.
+    /// By its mark; `None` if damaged.
     pub journaled_sequence: Option<u64>,
-    /// Position of the damaged slot of the journaled mark, if the other slot is intact and used here; `None` if both
-    /// are intact.
+    /// `None` if both slots are intact.
     pub damaged_slot_position: Option<u64>,
-    /// Last sequence by its synced mark; `None` if the mark is damaged.
+    /// By its mark; `None` if damaged.
     pub synced_sequence: Option<u64>,
-    /// Longest frame that it may contain, bytes.
+    /// Bytes.
     pub frame_length_max: u32,
-    /// Actual length of the file, bytes.
+    /// Actual length.
     pub file_bytes: u64,
-    /// Expected length of the file, bytes.
+    /// Expected length.
     pub length_bytes: u64,
-    /// Bytes of frames and records by its journaled mark.
+    /// Frames and records by the journaled mark.
     pub used_bytes: u64,
-    /// Set by the records mark if it has consensus records.
+    /// By the records mark.
     pub has_records: bool,
-    /// Position of the newest checkpoint among them, by the same mark.
+    /// Newest one, by the records mark.
     pub checkpoint_position: Option<u64>,
-    /// Set if it takes no more frames.
+    /// Takes no more frames.
     pub is_sealed: bool,
-    /// Time of its first frame, ns since the epoch.
+    /// First frame, ns since the epoch.
     pub opened_ns: u64,
-    /// A sync of it has failed.
     pub sync_failed: bool,
-    /// Location of its frames if they are archived; then `path` is its stub.
+    /// If archived, `path` is the stub.
     pub archived: Option<PathBuf>,
 }
 
-/// A journal according to the headers and marks of its segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalInfo {
     pub directory: PathBuf,
-    /// Stream of the frames.
     pub stream_id: u128,
-    /// Random value drawn when the directory was created.
+    /// Drawn when the directory was created.
     pub incarnation: u64,
-    /// Set if it was last written on this boot of this machine.
+    /// Last written on this boot of this machine.
     pub is_same_boot: bool,
-    /// Good mark, and the sequence up to which it vouches for every frame.
+    /// The mark, and the sequence up to which it vouches for every frame.
     pub good_mark: (MarkName, u64),
-    /// Longest frame of the stream, bytes.
+    /// Bytes.
     pub frame_length_max: u32,
-    /// Oldest first.
     pub segments: Vec<SegmentInfo>,
-    /// Files with a segment's name that were never in use.
     pub leftovers: Vec<PathBuf>,
-    /// Files with bytes that starts have removed from the journal, and the space used by each, bytes.
+    /// Bytes removed by starts; with the space used.
     pub removed_tail_files: Vec<(PathBuf, u64)>,
 }
 
@@ -80,66 +70,58 @@ impl JournalInfo {
         self.segments.first().map_or(0, |segment| segment.first_sequence)
     }
 
-    /// Returns the last sequence by any journaled mark; one before the first in an empty journal.
+    /// By any journaled mark; one before the first in an empty journal.
     #[must_use]
     pub fn journaled_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|segment| segment.journaled_sequence).max().unwrap_or(0)
     }
 
-    /// Returns the last sequence by any synced mark; 0 without one.
+    /// By any synced mark; 0 without one.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|segment| segment.synced_sequence).max().unwrap_or(0)
     }
 
-    /// Returns the length of all segment files, bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.file_bytes).sum()
     }
 }
 
-/// Result of reading every frame of a journal.
 #[derive(Debug)]
 pub struct VerifyReport {
-    /// The journal by its headers and marks.
     pub info: JournalInfo,
-    /// Number of intact frames.
     pub frames: u64,
-    /// Length of these frames with padding, bytes.
+    /// With padding.
     pub frame_bytes: u64,
-    /// Number of consensus records among them.
     pub records: u64,
-    /// Length of these records with padding, bytes.
+    /// With padding.
     pub record_bytes: u64,
-    /// Segment and position of the newest checkpoint.
     pub newest_checkpoint: Option<(PathBuf, u64)>,
-    /// Last sequence that can be replayed from the first without a gap; one before the first in an empty journal.
+    /// Can be replayed from the first without a gap; one before the first in an empty journal.
     pub last_sequence: u64,
-    /// Errors found, oldest segment first. Empty for a sound journal.
+    /// Oldest segment first; empty for a sound journal.
     pub problems: Vec<JournalError>,
-    /// End of the journal, if further bytes follow. Not an error: no mark vouches for those bytes, and opening the
-    /// journal for writing removes them.
+    /// Bytes after the end, which opening for writing removes: no mark vouches for them.
     pub stop: Option<ReplayStop>,
-    /// Intact frames and records after the end of the journal, for which no mark vouches: opening it for writing
-    /// removes them. Only on another boot than the one that wrote it.
+    /// Intact frames and records after the end, which opening for writing removes. Only on another boot than the
+    /// writer's.
     pub intact_after_end: u64,
-    /// Highest sequence that a mark or a file next to the journal vouches for.
+    /// By a mark, or a file next to the journal.
     pub vouched_sequence: u64,
-    /// Index entries without a frame: they slow down a search, and are otherwise harmless.
+    /// Only slow down a search.
     pub bad_index_entries: u64,
 }
 
-/// Verdict of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyVerdict {
-    /// All frames that ever existed are there and intact.
+    /// All frames that ever existed are there.
     Whole,
-    /// A frame that a mark or another file vouches for is damaged or missing.
+    /// A vouched frame is damaged or missing.
     Damaged,
-    /// The vouched part is intact, but intact frames follow a damaged place, and a start would remove them.
+    /// Intact frames follow a damaged place after the vouched part; a start would remove them.
     FramesBeyondEnd,
-    /// The existing frames are intact, but the machine has rebooted since, so there may have been more.
+    /// The frames are intact, but the machine has rebooted since, so there may have been more.
     NothingVouchesForEnd,
 }
 
@@ -165,7 +147,7 @@ pub fn info(directory: impl Into<PathBuf>) -> Result<JournalInfo, JournalError> 
     info_in(directory, JournalEnvironment::default())
 }
 
-/// Like [`info`], in the environment of another machine.
+/// In the environment of another machine.
 ///
 /// # Errors
 /// As [`JournalReader::open`].
@@ -173,8 +155,7 @@ pub fn info_in(directory: impl Into<PathBuf>, environment: JournalEnvironment) -
     info_of(&JournalReader::open_in(directory, environment)?)
 }
 
-/// Reads and checks every frame of the journal of `directory`. After a bad frame it continues with the next segment, so
-/// that the report has every damaged segment.
+/// After a bad frame it continues with the next segment.
 ///
 /// # Errors
 /// As [`JournalReader::open`]; damaged frames are in the report.
@@ -182,7 +163,7 @@ pub fn verify(directory: impl Into<PathBuf>) -> Result<VerifyReport, JournalErro
     verify_in(directory, JournalEnvironment::default())
 }
 
-/// Like [`verify`], in the environment of another machine.
+/// In the environment of another machine.
 ///
 /// # Errors
 /// As [`verify`].
@@ -190,8 +171,7 @@ pub fn verify_in(directory: impl Into<PathBuf>, environment: JournalEnvironment)
     verify_with(directory, environment, &[], &mut |_| {})
 }
 
-/// Like [`verify_in`], also checks `points`, recorded by files next to the journal; calls `seen` with each intact
-/// frame.
+/// Like [`verify_in`], also checks `points`; calls `seen` with each intact frame.
 ///
 /// # Errors
 /// As [`verify`].
@@ -244,7 +224,6 @@ pub fn verify_with(
     Ok(report)
 }
 
-/// Determines the vouched sequence and the bytes after the journal's end.
 fn evaluate_end(reader: &JournalReader, environment: &JournalEnvironment, report: &mut VerifyReport) {
     report.vouched_sequence = report.info.good_mark.1;
     if reader.is_same_boot() {
@@ -256,13 +235,13 @@ fn evaluate_end(reader: &JournalReader, environment: &JournalEnvironment, report
         Ok(evaluation) => {
             report.intact_after_end = evaluation.tail.map_or(0, |tail| tail.frames + tail.records);
         }
-        // The segments have been read one by one, so most errors are known already.
+        // Segments were read one by one, so most errors are known already.
         Err(error) if report.problems.is_empty() => report.problems.push(error),
         Err(_) => {}
     }
 }
 
-/// Reads one segment, up to the first sequence of `next`; missing frames before that are a gap.
+/// Up to the first sequence of `next`; missing frames before that are a gap.
 fn verify_segment(
     reader: &JournalReader,
     found: &SurveyedSegment,
@@ -296,7 +275,6 @@ fn verify_segment(
     }
 }
 
-/// Checks a segment's header, and that of the next, against its last frame's time stamp.
 fn check_times(
     found: &SurveyedSegment,
     next: Option<&SurveyedSegment>,
@@ -424,7 +402,6 @@ impl std::fmt::Display for SegmentInfo {
     }
 }
 
-/// Tells whether a directory has a journal, by the names of its files.
 #[must_use]
 pub fn holds_journal(directory: &Path) -> bool {
     let Ok(listing) = std::fs::read_dir(directory) else { return false };

@@ -1,8 +1,6 @@
-//! The writer: appends frames to the active segment and moves the journaled mark.
-//!
-//! A directory has one, owned by the journaling thread. `append` and `commit` on the mapped path, with mapped marks,
-//! allocate nothing, take no lock and make no system call. Exceptions: once per segment, and the wake-up of a sleeping
-//! helper every few megabytes.
+//! The writer, one per directory, owned by the journaling thread. `append` and `commit` on the mapped path, with mapped
+//! marks, allocate nothing, take no lock and make no system call, except once per segment and to wake the helper every
+//! few megabytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -53,40 +51,32 @@ use crate::write_buffer::WriteBuffer;
 pub struct Journal {
     pub(crate) shared: Arc<SharedJournal>,
     pub(crate) active: Arc<Segment>,
-    /// Position of the next frame.
     pub(crate) position: usize,
-    /// Length of the active segment.
     pub(crate) limit: usize,
     pub(crate) active_first_sequence: u64,
-    /// Position from which a batch must write an index entry or wake a helper.
     threshold: usize,
     next_index_position: usize,
     wake_position: usize,
     pub(crate) last_sequence: u64,
     pub(crate) journaled_sequence: u64,
-    /// Position of the journaled mark; 0 if it has not moved in the active segment.
+    /// 0 if it has not moved in the active segment.
     pub(crate) journaled_position: usize,
     pub(crate) released_sequence: u64,
     pub(crate) mark: MarkWriter,
-    /// Used with [`Flush::Write`].
     pub(crate) buffer: Option<WriteBuffer>,
-    /// Next segment, taken from the helper but not in use yet.
     pub(crate) next: Option<Arc<Segment>>,
     pub(crate) segments_begun: u64,
-    /// Records in the active segment, and those counted in its header.
     pub(crate) segment_records: SegmentRecords,
     pub(crate) published_records: SegmentRecords,
     pub(crate) records_appended: u64,
     pub(crate) records_journaled: u64,
-    /// A record follows the last frame; after opening, one may.
+    /// After opening, true if one may follow the last frame.
     pub(crate) has_record_after_last: bool,
-    /// Buffer for framing records.
     pub(crate) record: Vec<u8>,
 }
 
 impl Journal {
-    /// Opens or creates the journal of a directory: takes the lock, recovers by decision 7, and continues after the
-    /// last valid frame. The report has the findings of recovery, and the bytes that it removed.
+    /// Takes the lock, recovers by decision 7, and continues after the last valid frame.
     ///
     /// # Errors
     /// Options out of range, the lock held by another process, a full or read-only disk, and damage that a good mark
@@ -129,9 +119,8 @@ impl Journal {
         Ok((journal, report))
     }
 
-    /// Appends frames in the format of a window: contiguous, each padded with zeros to a multiple of 8 bytes, with the
-    /// sequences `first_sequence..=last_sequence`, which continue the journal without a gap. The operating system has
-    /// them after [`Journal::commit`].
+    /// Appends contiguous frames in the format of a window, each padded with zeros to a multiple of 8 bytes, that
+    /// continue the journal without a gap. The operating system has them after [`Journal::commit`].
     ///
     /// # Errors
     /// A batch that does not continue the sequence or is malformed changes nothing. If the disk is full when the next
@@ -165,15 +154,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Passes all appended frames to the operating system, where they survive this process, and moves the journaled
-    /// mark. Returns the last journaled sequence.
+    /// Passes all appended frames to the operating system, where they survive this process. Returns the last journaled
+    /// sequence.
     ///
     /// # Errors
     /// A failed write; the journal refuses everything afterwards.
     #[inline]
     pub fn commit(&mut self) -> Result<u64, JournalError> {
         self.shared.check_poison()?;
-        // Records move only the position.
         if self.journaled_position != self.position {
             self.flush_buffer()?;
             fault::crash_point("before_journaled_mark");
@@ -182,9 +170,8 @@ impl Journal {
         Ok(self.journaled_sequence)
     }
 
-    /// Like [`Journal::commit`], except that with [`Flush::Write`] and without [`JournalOptions::flush_on_commit`]
-    /// frames may stay in the write buffer, where they do not survive this process (tier `memory`). Returns the last
-    /// sequence that survives it.
+    /// Like [`Journal::commit`], but with [`Flush::Write`] and without [`JournalOptions::flush_on_commit`] frames may
+    /// stay in the write buffer (tier `memory`). Returns the last sequence that survives this process.
     ///
     /// # Errors
     /// As [`Journal::commit`].
@@ -202,30 +189,26 @@ impl Journal {
     /// Returns the oldest sequence in the journal; retention moves it.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
-        // Acquire: pairs with the release of retention, which moves it after it has deleted.
+        // Pairs with the release of retention, after it has deleted.
         self.shared.first_sequence.load(Ordering::Acquire)
     }
 
-    /// Returns the last sequence passed to the operating system.
     #[must_use]
     pub fn journaled_sequence(&self) -> u64 {
         self.journaled_sequence
     }
 
-    /// Returns the last sequence on the device.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
-        // Acquire: pairs with the release of the syncer.
+        // Pairs with the release of the syncer.
         self.shared.synced_sequence.0.load(Ordering::Acquire)
     }
 
-    /// Returns the random value drawn when the directory was created.
     #[must_use]
     pub fn incarnation(&self) -> u64 {
         self.shared.incarnation
     }
 
-    /// Returns the validated options.
     #[must_use]
     pub fn options(&self) -> &JournalOptions {
         &self.shared.options
@@ -236,7 +219,7 @@ impl Journal {
         &self.shared.options.directory
     }
 
-    /// Checks that the journal and its helper threads have not failed: for a writer with nothing to append.
+    /// For a writer with nothing to append.
     ///
     /// # Errors
     /// [`JournalError::FileLost`], [`JournalError::Poisoned`].
@@ -245,16 +228,15 @@ impl Journal {
         self.shared.check_poison()
     }
 
-    /// Sets the last released sequence; [`Journal::truncate_after`] never removes frames up to it.
+    /// [`Journal::truncate_after`] never removes frames up to `sequence`.
     #[inline]
     pub fn set_released(&mut self, sequence: u64) {
         self.released_sequence = sequence;
     }
 
-    /// Notes that a snapshot covers everything up to `sequence`, so that retention may delete segments wholly at or
-    /// below it.
+    /// Retention may delete segments wholly at or below `sequence`, covered by a snapshot.
     pub fn set_snapshot_sequence(&self, sequence: u64) {
-        // Release: pairs with the acquire of retention.
+        // Pairs with the acquire of retention.
         self.shared.snapshot_sequence.fetch_max(sequence, Ordering::Release);
         self.shared.wake.signal();
     }
@@ -271,8 +253,8 @@ impl Journal {
         SegmentPreparer::new(self.shared.clone())
     }
 
-    /// Commits, syncs and closes; afterwards the marks vouch for every frame on any boot of any machine. Dropping the
-    /// journal instead is like a crash.
+    /// Commits, syncs and closes; then the marks vouch for every frame on any boot. Dropping the journal instead is
+    /// like a crash.
     ///
     /// # Errors
     /// A failed write or sync; [`JournalError::FileLost`].
@@ -284,7 +266,6 @@ impl Journal {
         Ok(sequence)
     }
 
-    /// Moves to `position` of the active segment, described by the newest entry.
     pub(crate) fn move_to(&mut self, position: usize) {
         let frames_offset = self.active.header.frames_offset as usize;
         if let Some(entry) = self.shared.segment_list().entries.back() {
@@ -294,7 +275,7 @@ impl Journal {
         self.position = position;
         self.limit = self.active.header.segment_length as usize;
         self.mark = self.active.mark_writer(JOURNALED_MARK_OFFSET);
-        // The scanned frames have their entry already, unless the slot has only records.
+        // Scanned frames have their entry already, unless the slot has only records.
         let slot = index::slot_of(position, frames_offset);
         let is_free = index::is_free(self.active.index(), slot);
         self.next_index_position = if is_free { position } else { frames_offset + (slot + 1) * INDEX_STRIDE };
@@ -305,7 +286,7 @@ impl Journal {
         }
     }
 
-    /// Copies frames that fit the active segment; a record has no first sequence.
+    /// The frames fit the active segment; a record has no first sequence.
     #[inline]
     #[allow(unsafe_code)]
     pub(crate) fn put(&mut self, frames: &[u8], first_sequence: Option<u64>) -> Result<(), JournalError> {
@@ -325,7 +306,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes an index entry and wakes the helper, if either is due.
     #[cold]
     fn cross_threshold(&mut self, first_sequence: Option<u64>) {
         let frames_offset = self.active.header.frames_offset as usize;
@@ -340,7 +320,7 @@ impl Journal {
         if self.position >= self.wake_position {
             let window = self.shared.options.populate_ahead_bytes as usize;
             let is_populated = self.buffer.is_none() && window > 0;
-            // A quarter of the prepared length, so that the helper wakes long before it is used up.
+            // The helper wakes long before the prepared length is used up.
             let step = if is_populated { window / 4 } else { self.limit / 4 };
             self.wake_position = self.position + step.max(INDEX_STRIDE);
             self.shared.wake.signal();
@@ -359,8 +339,7 @@ impl Journal {
         }
     }
 
-    /// Moves the journaled mark to the end of the appended frames. Readers see it as defined by
-    /// [`JournalOptions::marks`].
+    /// Readers see it as defined by [`JournalOptions::marks`].
     #[inline]
     pub(crate) fn move_mark(&mut self) -> Result<(), JournalError> {
         let value = (self.position as u64, self.last_sequence);
@@ -376,7 +355,7 @@ impl Journal {
         if self.buffer.is_none() {
             self.active.mapping.prefetch_for_writing(self.position);
         }
-        // Release: pairs with the acquire of the syncer; the frames are in the file before it.
+        // Pairs with the acquire of the syncer; the frames are in the file before it.
         self.shared.journaled_sequence.0.store(self.last_sequence, Ordering::Release);
         Ok(())
     }

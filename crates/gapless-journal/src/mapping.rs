@@ -1,8 +1,6 @@
-//! Mapped files: the only module of this crate that accesses memory by pointer.
-//!
-//! Used by segments (the writer's mapping) and by the reader. This crate never shortens a mapped file; it may unlink
-//! one, which leaves its mappings intact. If another process truncates a mapped file, an access ends this process with
-//! SIGBUS. No program can prevent that.
+//! Mapped files: the only module of this crate that accesses memory by pointer. This crate never shortens a mapped
+//! file; unlinking leaves its mappings intact. If another process truncates one, an access ends this process with
+//! SIGBUS, which no program can prevent.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +14,6 @@ use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 use crate::descriptor::{MARK_WORDS, PAGE_LENGTH};
 
-/// Shared mapping of the first bytes of a file.
 #[derive(Debug)]
 pub(crate) struct FileMapping {
     raw: MmapRaw,
@@ -37,7 +34,7 @@ impl FileMapping {
         self.length
     }
 
-    /// Returns `count` words of 8 bytes from `offset`, a multiple of 8. Stores need a writable mapping.
+    /// `offset`: a multiple of 8. Stores need a writable mapping.
     #[inline]
     pub(crate) fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
         assert!(offset.is_multiple_of(8) && offset <= self.length && count * 8 <= self.length - offset);
@@ -80,20 +77,18 @@ impl FileMapping {
         }
     }
 
-    /// Prefetches the lines from `position` on, to be written soon.
     #[inline]
     pub(crate) fn prefetch_for_writing(&self, position: usize) {
         prefetch_for_writing(self.raw.as_ptr().wrapping_add(position));
     }
 
-    /// Prefetches the lines of `length` bytes from `position` on, to be read soon.
     #[inline]
     pub(crate) fn prefetch(&self, position: usize, length: usize) {
         prefetch_bytes(self.raw.as_ptr().wrapping_add(position), length);
     }
 
-    /// Makes the pages of `range` (whole pages) present and writable, so that a later store does not fault.
-    /// `Unsupported` on kernels before 5.14.
+    /// Makes whole pages present and writable, so that a later store does not fault. `Unsupported` on kernels before
+    /// 5.14.
     pub(crate) fn populate(&self, range: Range<usize>) -> io::Result<()> {
         let range = range.start..range.end.min(self.length);
         if range.is_empty() {
@@ -105,7 +100,7 @@ impl FileMapping {
         }
     }
 
-    /// Does the same on older kernels: stores a zero into every page of `range`.
+    /// [`FileMapping::populate`] on older kernels: stores a zero into every page.
     ///
     /// # Safety
     /// The pages hold zeros and have no other writer: the segment is not in use yet.
@@ -118,9 +113,8 @@ impl FileMapping {
         }
     }
 
-    /// Unmaps the written pages of `range` (whole pages); they stay in the file. The kernel then need not revisit the
-    /// mapping page by page when it writes them to the device. A later access maps them again. Only a hint, so failures
-    /// are ignored.
+    /// Unmaps whole written pages, so that the kernel need not revisit the mapping when it writes them. A later access
+    /// maps them again. Only a hint: failures are ignored.
     pub(crate) fn retire(&self, range: Range<usize>) {
         let range = range.start..range.end.min(self.length);
         if !range.is_empty() {
@@ -130,13 +124,13 @@ impl FileMapping {
         }
     }
 
-    /// Syncs the pages of `range` (whole pages) to the device.
+    /// Whole pages.
     pub(crate) fn sync(&self, range: Range<usize>) -> io::Result<()> {
         let range = range.start..range.end.min(self.length);
         if range.is_empty() { Ok(()) } else { self.raw.flush_range(range.start, range.len()) }
     }
 
-    /// Asks the kernel to read `range` ahead and to map it. Only a hint, so failures are ignored.
+    /// Maps `range` too. Only a hint: failures are ignored.
     pub(crate) fn read_ahead(&self, range: Range<usize>) {
         let range = range.start..range.end.min(self.length);
         if !range.is_empty() {

@@ -1,8 +1,6 @@
-//! Marks: two values that a crash cannot tear, on one cache line of the header page.
-//!
-//! Written by the journal's writer and its helper thread (each mark has one writer at a time), read by any thread or
-//! process. A mark has two slots, written in turn: a writer that dies during one write leaves the other slot intact. A
-//! slot that fails its checksum while the other is intact is torn or damaged. This module does no I/O.
+//! Marks: two values that a crash cannot tear, on one cache line of the header page, with one writer at a time. A mark
+//! has two slots, written in turn: a writer that dies leaves the other slot intact. A slot that fails its checksum is
+//! torn or damaged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +8,7 @@ use gapless_wire::checksum::crc32c;
 
 use crate::descriptor::MARK_WORDS;
 
-/// Word of a mark. Generic, so that loom can check the ordering argument.
+/// Generic, so that loom can check the ordering argument.
 pub(crate) trait MarkWord {
     fn load_acquire(&self) -> u64;
     fn store_release(&self, value: u64);
@@ -19,34 +17,32 @@ pub(crate) trait MarkWord {
 impl MarkWord for AtomicU64 {
     #[inline(always)]
     fn load_acquire(&self) -> u64 {
-        // Acquire: pairs with `store_release` of the mark's writer.
+        // Pairs with `store_release` of the mark's writer.
         u64::from_le(self.load(Ordering::Acquire))
     }
 
     #[inline(always)]
     fn store_release(&self, value: u64) {
-        // Release: pairs with `load_acquire` of the mark's readers.
+        // Pairs with `load_acquire` of the mark's readers.
         self.store(value.to_le(), Ordering::Release);
     }
 }
 
-/// Values of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MarkValue {
-    /// First value; `descriptor` defines its meaning.
+    /// `descriptor` defines the meaning.
     pub first: u64,
-    /// Second value.
     pub second: u64,
-    /// Number of writes of the mark.
+    /// Number of writes.
     pub generation: u64,
 }
 
 const VALID_BIT: u64 = 1 << 32;
 const SLOT_WORDS: usize = MARK_WORDS / 2;
-/// Attempts of a reader; a live writer would have to write the mark twice during each of them.
+/// A live writer would have to write the mark twice during each attempt.
 const ATTEMPTS_MAX: usize = 10_000;
 
-/// Limit of generations, far above any real one, so that the next cannot overflow or be taken for an older one.
+/// Far above any real one: the next cannot overflow or be taken for an older one.
 const GENERATION_MAX: u64 = u64::MAX / 2;
 
 #[inline(always)]
@@ -58,11 +54,10 @@ fn check_word(first: u64, second: u64, generation: u64) -> u64 {
     VALID_BIT | u64::from(crc32c(&bytes))
 }
 
-/// Reads a slot; `None` if it is torn, damaged or being written.
+/// `None` if torn, damaged or being written.
 fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
-    // The check word is read before and after the values. The writer clears it before changing a value and sets it
-    // after all of them, so equal valid check words prove that the values in between belong together. All loads are
-    // acquire, so they stay in order.
+    // The writer clears the check word before changing a value and sets it after all of them, so equal valid check
+    // words prove that the values in between belong together. All loads are acquire, so they stay in order.
     let check = slot[3].load_acquire();
     let (first, second, generation) = (slot[0].load_acquire(), slot[1].load_acquire(), slot[2].load_acquire());
     let again = slot[3].load_acquire();
@@ -70,11 +65,11 @@ fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
     whole.then_some(MarkValue { first, second, generation })
 }
 
-/// Reads a mark; `None` if both slots are damaged, or if it was never written. `words` are the mark's words.
+/// `None` if both slots are damaged, or never written.
 pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     assert_eq!(words.len(), MARK_WORDS, "a mark has {MARK_WORDS} words");
-    // The first write sets a generation for good, so all words are zero only before that. Do not wait for a writer
-    // then: a directory may have many segments with such a mark.
+    // Never written, since the first write sets a generation for good. Do not wait for a writer: a directory may have
+    // many such segments.
     if words.iter().all(|word| word.load_acquire() == 0) {
         return None;
     }
@@ -87,14 +82,13 @@ pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     })
 }
 
-/// Reads the mark like [`read`], for a reader that knows the end of the log from the mark alone. `None` also if one
-/// slot is damaged, because the intact one may be older, with an earlier end. A slot in which a writer died has no check word and does not
-/// count as damaged. A slot that is being written is invalid only for moments; a damaged one stays invalid.
+/// Like [`read`], but `None` also if one slot is damaged: the intact one may be older, with an earlier end of the log.
+/// A slot in which a writer died has no check word and does not count as damaged; one that is being written is invalid
+/// only for moments.
 pub(crate) fn read_undamaged<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     damaged_slot(words).is_none().then(|| read(words)).flatten()
 }
 
-/// Returns the byte offset of the damaged slot in the mark; of the first, if both are damaged.
 pub(crate) fn damaged_slot<W: MarkWord>(words: &[W]) -> Option<usize> {
     let is_damaged = |slot: &[W]| slot[3].load_acquire() != 0 && read_slot(slot).is_none();
     let mut damaged = None;
@@ -104,25 +98,22 @@ pub(crate) fn damaged_slot<W: MarkWord>(words: &[W]) -> Option<usize> {
     damaged
 }
 
-/// Writer of a mark, at most one at a time.
 #[derive(Debug)]
 pub(crate) struct MarkWriter {
     generation: u64,
 }
 
 impl MarkWriter {
-    /// Continues after the mark's current values, or starts if neither slot is intact.
     pub(crate) fn continue_from<W: MarkWord>(words: &[W]) -> Self {
         Self { generation: read(words).map_or(0, |value| value.generation) }
     }
 
-    /// Moves the mark. Everything written before is visible to a reader of the new value.
+    /// Everything written before is visible to a reader of the new value.
     #[inline]
     pub(crate) fn write<W: MarkWord>(&mut self, words: &[W], first: u64, second: u64) {
         let (start, generation) = self.next();
         let slot = &words[start..start + SLOT_WORDS];
-        // A writer that dies between two of these stores leaves the slot without a valid check word, and the other slot
-        // intact.
+        // A writer that dies here leaves the slot without a valid check word, and the other slot intact.
         slot[3].store_release(0);
         slot[0].store_release(first);
         slot[1].store_release(second);
@@ -130,8 +121,8 @@ impl MarkWriter {
         slot[3].store_release(check_word(first, second, generation));
     }
 
-    /// Prepares a write through the file: returns the byte offset in the mark and the bytes. A reader of a partial
-    /// write sees a check word that does not match the values.
+    /// For a write through the file: byte offset in the mark, and the bytes. In a partial write the check word does not
+    /// match.
     pub(crate) fn next_slot(&mut self, first: u64, second: u64) -> (usize, [u8; SLOT_WORDS * 8]) {
         let (start, generation) = self.next();
         let mut bytes = [0; SLOT_WORDS * 8];
@@ -142,7 +133,6 @@ impl MarkWriter {
         (start * 8, bytes)
     }
 
-    /// Returns the first word of the next slot, and its generation.
     #[inline]
     fn next(&mut self) -> (usize, u64) {
         self.generation += 1;
@@ -213,7 +203,6 @@ mod tests {
         writer.write(&words, 1, 10);
         assert_eq!(read_undamaged(&words).map(|value| value.first), Some(1), "the other slot is not written yet");
         writer.write(&words, 2, 20);
-        // Each damaged slot is read thousands of times: test a varying tenth of the bits with each change.
         let (step, first) = (rounds(1, 10), printed_seed() % rounds(1, 10));
         for bit in (first as usize..512).step_by(step as usize) {
             let word = &words[bit / 64];
@@ -222,7 +211,6 @@ mod tests {
             assert_eq!(damaged_slot(&words), Some(bit / 256 * 32), "bit {bit}");
             word.store(whole, Ordering::SeqCst);
         }
-        // A writer that died in the middle of the third write.
         words[7].store(0, Ordering::SeqCst);
         words[4].store(3, Ordering::SeqCst);
         assert_eq!(read_undamaged(&words).map(|value| value.first), Some(2));
@@ -260,7 +248,7 @@ mod loom_tests {
 
     #[test]
     fn reader_never_sees_a_torn_slot() {
-        // Without a bound this model takes minutes; three preemptions find every known way to tear a slot.
+        // Without a bound this takes minutes; three preemptions find every known way to tear a slot.
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {

@@ -1,5 +1,3 @@
-//! [`JournalOptions`]: the options of a journal with their defaults, validated once.
-
 use crate::DiskOperation;
 use std::io;
 use std::path::PathBuf;
@@ -17,27 +15,26 @@ use crate::error::JournalError;
 /// Way of the frames to the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Flush {
-    /// Copied to a mapping of the segment: stores without a system call.
+    /// Stores to a mapping, without a system call.
     #[default]
     Mapped,
-    /// Copied to a buffer that is written by `pwrite`.
+    /// A buffer that is written by `pwrite`.
     Write,
 }
 
-/// Selection of new segments that are filled with zeros and synced before use, at the cost of writing their length.
+/// New segments that are filled with zeros and synced before use, at the cost of writing their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Zeroing {
-    /// No segment, unless the file system cannot reserve blocks otherwise.
+    /// Unless the file system cannot reserve blocks otherwise.
     #[default]
     None,
-    /// First segment of a new journal: its pages and blocks then exist before the frames come.
+    /// Pages and blocks then exist before the frames come.
     First,
-    /// Every segment, which also makes each later sync cheaper.
+    /// Makes each later sync cheaper too.
     All,
 }
 
 impl Zeroing {
-    /// Combines two settings: for every segment, and for the first one.
     #[must_use]
     pub const fn of(is_of_all: bool, is_of_first: bool) -> Self {
         match (is_of_all, is_of_first) {
@@ -47,7 +44,6 @@ impl Zeroing {
         }
     }
 
-    /// Tells whether a segment is filled with zeros.
     pub(crate) const fn is_of(self, is_first: bool) -> bool {
         match self {
             Self::None => false,
@@ -57,34 +53,33 @@ impl Zeroing {
     }
 }
 
-/// Conditions for deleting old segments. A segment is deleted only if the newest snapshot covers it *and* it exceeds
-/// one of these limits. Without limits no segment is deleted.
+/// A segment is deleted only if the newest snapshot covers it *and* it exceeds one of these limits; never without
+/// limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Delete the oldest segments while the total length exceeds this, bytes.
+    /// Total length, bytes.
     pub bytes_max: Option<u64>,
-    /// Delete segments whose last frame was appended longer ago than this, ns.
+    /// Since the last frame, ns.
     pub age_max_ns: Option<u64>,
 }
 
-/// Extent of the checks of vouched frames when a journal is opened. Other frames are checked when they are replayed.
+/// Vouched frames checked at opening; others are checked when replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RecoveryCheck {
-    /// Every frame of the newest segment, and every frame without a mark that vouches for it.
+    /// Newest segment, and every frame that no mark vouches for.
     #[default]
     Tail,
-    /// Every frame of every segment.
     All,
 }
 
-/// Environment of a journal, replaceable by tests and simulations.
+/// Replaceable by tests and simulations.
 #[derive(Clone, Debug)]
 pub struct JournalEnvironment {
-    /// Boot of the machine; `None` if unknown, which counts as another boot.
+    /// `None`: unknown, which counts as another boot.
     pub boot_id: Option<BootId>,
-    /// Wall clock, ns since the epoch. Read when a segment is opened, and for retention by age.
+    /// Wall clock, ns since the epoch, for retention by age.
     pub epoch_ns: fn() -> u64,
-    /// Disk that may refuse requests; `None` for the machine's own.
+    /// May refuse requests; `None`: the machine's own.
     pub disk: Option<Arc<dyn Disk>>,
 }
 
@@ -113,46 +108,42 @@ fn system_epoch_ns() -> u64 {
 /// [`crate::Journal::open`] validates them.
 #[derive(Clone, Debug)]
 pub struct JournalOptions {
-    /// Directory, created if missing. Other files in it are ignored.
+    /// Created if missing; other files in it are ignored.
     pub directory: PathBuf,
-    /// Stream of the frames.
     pub stream_id: u128,
     /// File length of new segments in bytes, rounded up to whole pages. Default 256 MiB.
     pub segment_length_bytes: u64,
-    /// File length of a new journal's first segment, if less. Each later one is twice as long as its predecessor, up to
-    /// `segment_length_bytes`, so that a stream with few frames takes little space. Default 32 MiB.
+    /// Each later segment is twice as long, up to `segment_length_bytes`, so that a stream with few frames takes little
+    /// space. Default 32 MiB.
     pub first_segment_length_bytes: u64,
-    /// New segments to fill with zeros and sync before use. Default none.
+    /// Default none.
     pub zeroing: Zeroing,
-    /// Way of the frames to the operating system. Default mapped.
+    /// Default mapped.
     pub flush: Flush,
-    /// Way of the marks to the header page, after each commit and sync. Mapped needs no system call. Written needs one,
-    /// but then a sync does not write-protect that page, which would make the next store of each processor fault; this
-    /// suits tier `sync`. Default mapped.
+    /// For each commit and sync. Written needs a system call, but then a sync does not write-protect the header page,
+    /// which would make the next store of each processor fault; this suits tier `sync`. Default mapped.
     pub marks: Flush,
-    /// Length of the write buffer in bytes, for [`Flush::Write`]. Default 8192.
+    /// For [`Flush::Write`]. Default 8192.
     pub write_buffer_bytes: usize,
-    /// Empty the write buffer at each [`crate::Journal::commit_buffered`]. Default false.
+    /// Empty the buffer at each [`crate::Journal::commit_buffered`]. Default false.
     pub flush_on_commit: bool,
-    /// Conditions for deleting old segments. Default never.
+    /// Default never.
     pub retention: Retention,
-    /// Longest frame of the stream in bytes, with its header. Default 1 MiB, the layout's limit.
+    /// Bytes, with the header. Default 1 MiB, the layout's limit.
     pub frame_length_max: usize,
-    /// Bytes ahead of the writer for which the helper thread makes pages present, with [`Flush::Mapped`]. 0 disables
-    /// it, which suits tier `sync`: each sync would write these pages too. Default 16 MiB.
+    /// Bytes ahead of the writer for which the helper makes pages present, with [`Flush::Mapped`]. 0 suits tier `sync`,
+    /// because each sync would write these pages too. Default 16 MiB.
     pub populate_ahead_bytes: u64,
-    /// Extent of the checks at opening. Default the tail.
+    /// Default the tail.
     pub check: RecoveryCheck,
-    /// Sequence of the first frame of a new journal. Default 1.
+    /// Of a new journal. Default 1.
     pub first_sequence: u64,
-    /// Points recorded by files next to the journal. A journal of another history is refused without a change. Default
-    /// none.
+    /// Files next to the journal: one of another history is refused without a change. Default none.
     pub points: Vec<FilePoint>,
     pub environment: JournalEnvironment,
 }
 
 impl JournalOptions {
-    /// Returns the defaults for `stream_id` in `directory`.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, stream_id: u128) -> Self {
         Self {
@@ -175,7 +166,7 @@ impl JournalOptions {
         }
     }
 
-    /// Validates every option, and rounds the segment's length up to whole pages.
+    /// Rounds the segment's length up to whole pages.
     ///
     /// # Errors
     /// [`JournalError::Options`] names the first option out of range.
@@ -200,7 +191,6 @@ impl JournalOptions {
                 format!("a segment holds at least one frame of {longest} bytes: {needed} or more, not {found}");
             return refuse("segment_length_bytes", reason);
         }
-        // The first segment needs room for the longest frame too.
         let shortest = needed.next_multiple_of(PAGE_LENGTH as u64).min(self.segment_length_bytes);
         self.first_segment_length_bytes = self
             .first_segment_length_bytes
@@ -220,11 +210,11 @@ impl JournalOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePoint {
     pub path: PathBuf,
-    /// Stream and incarnation of the file. `None` if it is unreadable; then only its name has the sequence.
+    /// Stream and incarnation. `None` if the file is unreadable; then only its name has the sequence.
     pub identity: Option<(u128, u64)>,
-    /// Sequence of the last frame that it covers; 0 for none.
+    /// Last frame that the file covers; 0 for none.
     pub sequence: u64,
-    /// Time stamp of that frame, ns since the epoch; `None` if the file is unreadable.
+    /// Of that frame, ns since the epoch; `None` if the file is unreadable.
     pub timestamp_ns: Option<u64>,
 }
 

@@ -1,5 +1,4 @@
-//! [`own_file`] and [`open_to_write`]: a file is written in place only if it has a single name, so that a copy made of
-//! hard links stays unchanged.
+//! A file is written in place only if it has a single name, so that a copy made of hard links stays unchanged.
 
 use crate::durable_file::FileReplacement;
 use crate::error::JournalError;
@@ -9,9 +8,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Gives a file with several names its own synced contents. The other names, made by `cp -al` or a hard-link backup,
-/// keep the old ones. The file keeps its owner, group and mode. Does nothing for a file with one name, or a missing
-/// one. To be called before the file is opened for writing, with the lock of its directory.
+/// Gives a file with several names (`cp -al`, hard-link backups) its own synced contents, with its owner, group and
+/// mode. Does nothing for a file with one name, or a missing one. Call before opening for writing, with the lock of the
+/// directory.
 ///
 /// # Errors
 /// As of the system: for instance no space for the copy, or no permission to set its owner.
@@ -39,7 +38,6 @@ pub fn own_file(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Opens a file to change it in place, after giving it its own contents if it has several names.
 pub(crate) fn open_to_write(path: &Path) -> Result<File, JournalError> {
     let opened = own_file(path).and_then(|()| checked_file::open_to_write(path));
     opened.map_err(|error| JournalError::io("open for writing", path, error))

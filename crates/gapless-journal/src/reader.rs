@@ -1,7 +1,4 @@
-//! The reader: reads a journal without its lock, also while a writer runs, or from a copy.
-//!
-//! Used for recovery of services, for late readers of a live stream, and by commands that inspect journals. It never
-//! writes.
+//! The reader: without the lock, also while a writer runs, or from a copy. It never writes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,8 +10,7 @@ use crate::options::{JournalEnvironment, RecoveryCheck};
 use crate::records::{ConsensusRecord, ConsensusRecords, SegmentRecords};
 use crate::replay::Replay;
 
-/// Attempts when segments seem to be missing: a live writer may have changed the directory between the read of the
-/// history and the listing.
+/// A live writer may change the directory between the read of the history and the listing.
 const COMPLETE_ATTEMPTS_MAX: usize = 10;
 
 /// A journal, open for reading.
@@ -26,7 +22,7 @@ pub struct JournalReader {
 }
 
 impl JournalReader {
-    /// Opens the journal of `directory` in its current state; a [`Replay`] follows later frames.
+    /// Opens the journal in its current state; a [`Replay`] follows later frames.
     ///
     /// # Errors
     /// [`JournalError::NoJournal`] if the directory is missing or has no segment, and errors in the headers of its
@@ -35,7 +31,7 @@ impl JournalReader {
         Self::open_in(directory, JournalEnvironment::default())
     }
 
-    /// Like [`JournalReader::open`], in the environment of another machine.
+    /// In the environment of another machine.
     ///
     /// # Errors
     /// As [`JournalReader::open`].
@@ -52,8 +48,7 @@ impl JournalReader {
         Ok(Self { directory, environment, survey })
     }
 
-    /// Like [`JournalReader::open`], for callers that need the whole journal: refuses one whose oldest or newest
-    /// segments are missing, like opening it for writing.
+    /// Like [`JournalReader::open`], but refuses a journal whose oldest or newest segments are missing.
     ///
     /// # Errors
     /// As [`JournalReader::open`]; the missing segments, and the file that names them.
@@ -62,7 +57,6 @@ impl JournalReader {
         complete.map(|()| reader)
     }
 
-    /// Opens the journal, and checks that it has all segments named by its history.
     pub(crate) fn open_and_compare(
         directory: impl Into<PathBuf>,
         environment: JournalEnvironment,
@@ -80,7 +74,6 @@ impl JournalReader {
         }
     }
 
-    /// Creates a reader from a survey with at least one segment.
     pub(crate) fn of(directory: &Path, environment: &JournalEnvironment, survey: &Survey) -> Self {
         Self { directory: directory.to_owned(), environment: environment.clone(), survey: survey.clone() }
     }
@@ -90,31 +83,29 @@ impl JournalReader {
         &self.directory
     }
 
-    /// Returns the stream of the frames.
     #[must_use]
     pub fn stream_id(&self) -> u128 {
         self.oldest().header.stream_id
     }
 
-    /// Returns the random value drawn when the directory was created.
     #[must_use]
     pub fn incarnation(&self) -> u64 {
         self.oldest().header.incarnation
     }
 
-    /// Returns the oldest sequence in the journal when this reader was opened.
+    /// Returns the oldest sequence at the time of opening.
     #[must_use]
     pub fn first_sequence(&self) -> u64 {
         self.oldest().first_sequence
     }
 
-    /// Tells whether the journal was last written on this boot of this machine, so that its journaled mark is good.
+    /// Tells whether this boot of this machine wrote last, so that the journaled mark is good.
     #[must_use]
     pub fn is_same_boot(&self) -> bool {
         self.survey.is_same_boot(self.environment.boot_id)
     }
 
-    /// Returns the good mark, and the sequence up to which it vouches for every frame.
+    /// Returns the good mark, and the sequence up to which it vouches.
     ///
     /// # Errors
     /// [`JournalError::MarkDamaged`].
@@ -123,8 +114,8 @@ impl JournalReader {
             .map(|good| (good.name, good.sequence))
     }
 
-    /// Returns the last sequence that can be read now; one before the first in an empty journal. On another boot than
-    /// the writer's this reads the newest segment.
+    /// Returns the last sequence readable now; one before the first in an empty journal. On another boot than the
+    /// writer's this reads the newest segment.
     ///
     /// # Errors
     /// As [`Replay::next_frame`].
@@ -137,8 +128,7 @@ impl JournalReader {
         Ok(replay.next_sequence() - 1)
     }
 
-    /// Returns the last sequence that opening the journal for writing would keep, after the same checks. Changes
-    /// nothing.
+    /// Returns the last sequence that opening for writing would keep. Changes nothing.
     ///
     /// # Errors
     /// As of opening it.
@@ -148,14 +138,14 @@ impl JournalReader {
         Ok(evaluation.kept.last().map_or(0, |kept| kept.last_sequence))
     }
 
-    /// Returns the last synced sequence by the marks, when this reader was opened.
+    /// Returns the last synced sequence at the time of opening.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
         self.survey.synced_sequence()
     }
 
-    /// Returns the start of the newest segment at or before `sequence` that does not begin inside a message; frames
-    /// before it can be deleted. Never the oldest segment. `None` without such a segment.
+    /// Returns the start of the newest segment at or before `sequence` that does not begin inside a message: frames
+    /// before it can be deleted. Never the oldest segment.
     ///
     /// # Errors
     /// As [`Replay::next_frame`], for the segment that begins with it.
@@ -170,11 +160,8 @@ impl JournalReader {
         Ok(None)
     }
 
-    /// Replays frames from `from_sequence` on, with both checksums of each checked. `from_sequence` may be one after
-    /// the last, for a reader that only follows.
-    ///
-    /// Returned frames are checked copies, because a writer may truncate frames meanwhile and write others in their
-    /// place.
+    /// Replays from `from_sequence` on, at most one after the last. Frames are checked copies, because a writer may
+    /// truncate frames meanwhile and write others in their place.
     ///
     /// # Errors
     /// [`JournalError::NotHeld`] for a sequence that is not, or no longer, in the journal, and damage before it.
@@ -182,9 +169,8 @@ impl JournalReader {
         Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence, None)
     }
 
-    /// Replays like [`JournalReader::replay`] up to the frame `last_sequence`, without copies: frames are borrowed in
-    /// place. The caller must know that they cannot be truncated, because they are released or the journal has no
-    /// writer now. [`Replay::read_until`] raises the limit.
+    /// Replays up to `last_sequence`, with frames borrowed in place: the caller must know that they cannot be
+    /// truncated, because they are released or the journal has no writer. [`Replay::read_until`] raises the limit.
     ///
     /// # Errors
     /// As [`JournalReader::replay`].
@@ -192,15 +178,14 @@ impl JournalReader {
         Replay::begin(&self.directory, self.environment.clone(), &self.survey, from_sequence, Some(last_sequence))
     }
 
-    /// Reads the consensus records, oldest first: from the newest checkpoint if there is one, and all after it. Like
-    /// [`JournalReader::replay`] it reads the current journal; records appended later are not included.
+    /// Reads the consensus records, from the newest checkpoint if there is one; not those appended later.
     ///
     /// # Errors
     /// As [`Replay::next_frame`]: damage in a record, or in a frame after the first, that a good mark covers.
     pub fn records(&self) -> Result<ConsensusRecords, JournalError> {
         let is_same_boot = self.is_same_boot();
         let good = crate::evaluation::good_mark(&self.survey, self.newest(), is_same_boot)?;
-        // On another boot, a checkpoint without a mark that vouches for it may lie after the journal's end.
+        // On another boot, a checkpoint that no mark vouches for may lie after the journal's end.
         let is_good = |found: &&SurveyedSegment| match found.segment_records {
             SegmentRecords::Checkpoint { position, after_sequence } => {
                 is_same_boot || after_sequence < good.sequence || position < good.vouched_end(found)
@@ -216,8 +201,8 @@ impl JournalReader {
         self.replay_segment(self.oldest())?.into_records()
     }
 
-    /// Returns the first wanted checkpoint, starting with the newest segment; each segment has at most its newest
-    /// checkpoint. Skips checkpoints that cannot be read, and segments deleted meanwhile.
+    /// Returns the first wanted checkpoint, newest segment first; each segment has at most its newest. Skips
+    /// checkpoints that cannot be read, and segments deleted meanwhile.
     ///
     /// # Errors
     /// A segment cannot be opened.
@@ -244,7 +229,6 @@ impl JournalReader {
         Ok(None)
     }
 
-    /// Replays from the first byte of a segment on, with records.
     pub(crate) fn replay_segment(&self, found: &SurveyedSegment) -> Result<Replay, JournalError> {
         Replay::begin_segment(&self.directory, self.environment.clone(), &self.survey, found.first_sequence)
     }

@@ -1,6 +1,4 @@
-//! Appends consensus records: the part of the journal's writer that a cluster uses.
-//!
-//! Called by the journaling thread. Records are written like frames; see `records` for their format.
+//! Appends consensus records for a cluster; called by the journaling thread. Format: `records`.
 
 use std::sync::atomic::Ordering;
 
@@ -13,27 +11,21 @@ use crate::journal::Journal;
 use crate::records::SegmentRecords;
 
 impl Journal {
-    /// Appends a consensus record after the appended frames and records. The operating system has it after
-    /// [`Journal::commit`], like frames. It is on the device after [`Journal::sync`], or after a
-    /// [`crate::Syncer::sync`] that follows the commit. Replays skip it; [`crate::JournalReader::records`] returns it.
-    ///
-    /// Copies `payload` twice; allocates if it is longer than all before it.
+    /// Appends a consensus record, durable like frames by [`Journal::commit`] and [`Journal::sync`] or
+    /// [`crate::Syncer::sync`]. Replays skip it; [`crate::JournalReader::records`] returns it. Copies `payload` twice;
+    /// allocates if it is longer than all before it.
     ///
     /// # Errors
-    /// [`JournalError::RecordTooLong`] if the frame would exceed
-    /// [`frame_length_max`](crate::JournalOptions::frame_length_max) bytes, [`JournalError::RecordsFull`] if a segment
-    /// is full of records without a frame, and a full disk when the next segment is needed. In these cases the journal
-    /// is unchanged and still accepts frames. After any other failure it refuses everything.
+    /// [`JournalError::RecordTooLong`], [`JournalError::RecordsFull`], and a full disk when the next segment is needed:
+    /// the journal is unchanged and still accepts frames. After any other failure it refuses everything.
     pub fn append_record(&mut self, payload: &[u8]) -> Result<(), JournalError> {
         self.append_record_of(payload, 0)
     }
 
-    /// Appends a record with the whole state of consensus, like [`Journal::append_record`]: earlier records are no
-    /// longer needed.
-    ///
-    /// In a journal with records, retention deletes nothing until a newer segment has a checkpoint before the frame of
-    /// the snapshot sequence, so that no truncation of unreleased frames removes it. It never deletes that segment.
-    /// Best written first in a segment, see [`Journal::segments_begun`].
+    /// Appends a record with the whole state of consensus: earlier records are no longer needed. Retention deletes
+    /// nothing until a newer segment has a checkpoint before the frame of the snapshot sequence, so that no truncation
+    /// of unreleased frames removes it, and never deletes that segment. Best written first in a segment, see
+    /// [`Journal::segments_begun`].
     ///
     /// # Errors
     /// As [`Journal::append_record`].
@@ -42,7 +34,7 @@ impl Journal {
     }
 
     /// Commits and syncs everything, records included; returns the last synced sequence. Blocks: for records that must
-    /// be synced before a reply. Other callers use [`Journal::syncer`] on a helper thread.
+    /// be synced before a reply; others use [`Journal::syncer`].
     ///
     /// # Errors
     /// As [`Journal::commit`] and [`crate::Syncer::sync`].
@@ -51,8 +43,7 @@ impl Journal {
         self.syncer().sync()
     }
 
-    /// Returns how many segments this journal has begun since it was opened, counting the first one of a new directory.
-    /// Consensus writes a checkpoint when the number has risen.
+    /// Since the opening, counting a new directory's first. Consensus writes a checkpoint when the number has risen.
     #[must_use]
     pub fn segments_begun(&self) -> u64 {
         self.segments_begun
@@ -87,9 +78,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes room for a record of `needed` bytes in the active segment, rolling to another if necessary.
-    ///
-    /// Segments are named by their first sequence, so each but the newest needs a frame. In a segment without frames,
+    /// Segments are named by their first sequence, so each but the newest needs a frame: in a segment without frames,
     /// room for the longest frame is reserved.
     fn make_room(&mut self, needed: usize) -> Result<(), JournalError> {
         let left = self.limit - self.position;
@@ -113,13 +102,11 @@ impl Journal {
         JournalError::RecordsFull { segment: self.active.path(), position: self.position as u64 }
     }
 
-    /// Tells whether the active segment has a frame.
     pub(crate) fn has_frame_in_active(&self) -> bool {
         self.last_sequence >= self.active_first_sequence
     }
 
-    /// Writes the records mark of the active segment, and informs retention. Only for positions that a journaled mark
-    /// covers.
+    /// Only for positions that a journaled mark covers.
     #[cold]
     pub(crate) fn publish_held(&mut self) {
         let (first, second) = self.segment_records.to_words();
@@ -130,18 +117,16 @@ impl Journal {
         self.published_records = self.segment_records;
     }
 
-    /// Notes that every appended record is journaled.
     #[cold]
     pub(crate) fn count_records(&mut self) {
         if self.segment_records != self.published_records {
             self.publish_held();
         }
         self.records_journaled = self.records_appended;
-        // Release: pairs with the acquire of the syncer; the records are in the file before it.
+        // Pairs with the acquire of the syncer; the records are in the file before it.
         self.shared.journaled_records.store(self.records_appended, Ordering::Release);
     }
 
-    /// Tells whether a record may follow the last frame, according to the segments' records.
     pub(crate) fn may_have_record_after_last(&self) -> bool {
         let list = self.shared.segment_list();
         let newest = list.entries.iter().rev();

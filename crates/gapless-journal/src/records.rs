@@ -1,9 +1,6 @@
-//! Consensus records among the frames of a journal: those of a segment, and reading them back.
-//!
-//! A record is a frame of kind [`Kind::Consensus`](gapless_wire::Kind::Consensus) with sequence 0. Its `session_seq` is
-//! the sequence of the frame before it, so a misplaced record is detected like a misplaced frame. A flag marks a
-//! checkpoint. Written by `record_writer`, skipped by every replay, collected here for
-//! [`crate::JournalReader::records`].
+//! Consensus records among the frames: of kind [`Kind::Consensus`](gapless_wire::Kind::Consensus) with sequence 0.
+//! Their `session_seq` is the sequence of the frame before, so a misplaced record is detected like a misplaced frame. A
+//! flag marks a checkpoint.
 
 use crate::FrameFault;
 use gapless_wire::Frame;
@@ -14,18 +11,16 @@ use crate::descriptor::RECORDS_MARK_OFFSET;
 use crate::mapping::FileMapping;
 use crate::mark;
 
-/// A consensus record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsensusRecord {
-    /// Sequence of the last frame before it; one before the journal's first if no frame precedes it.
+    /// Frame before it; one before the journal's first if none.
     pub after_sequence: u64,
-    /// Set if it has the whole state of consensus, so that earlier records are not needed.
+    /// Has the whole state of consensus.
     pub is_checkpoint: bool,
-    /// Payload given to [`crate::Journal::append_record`].
     pub payload: Vec<u8>,
 }
 
-/// Records of a journal, oldest first. Created by [`crate::JournalReader::records`].
+/// Oldest first.
 #[derive(Debug)]
 pub struct ConsensusRecords {
     records: std::vec::IntoIter<ConsensusRecord>,
@@ -37,7 +32,7 @@ impl ConsensusRecords {
         Self { records: records.into_iter(), stop }
     }
 
-    /// Returns the reason if the journal ended before its bytes; see [`crate::Replay::stop`].
+    /// Set if the journal ended before its bytes; see [`crate::Replay::stop`].
     #[must_use]
     pub fn stop(&self) -> Option<&ReplayStop> {
         self.stop.as_ref()
@@ -62,20 +57,20 @@ pub(crate) fn is_checkpoint(record: &Frame<'_>) -> bool {
     record.flags() & CHECKPOINT_FLAG != 0
 }
 
-/// Records in a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SegmentRecords {
     #[default]
     Empty,
-    /// Records without a checkpoint.
     Records,
-    /// Records; the newest checkpoint is at `position`, after frame `after_sequence`.
-    Checkpoint { position: u64, after_sequence: u64 },
+    /// Newest checkpoint, at `position`, after frame `after_sequence`.
+    Checkpoint {
+        position: u64,
+        after_sequence: u64,
+    },
 }
 
 impl SegmentRecords {
-    /// Reads the records mark. It is only a hint if the segment may be damaged: a damaged mark reads like one that was
-    /// never written.
+    /// Only a hint if the segment may be damaged: a damaged mark reads like one that was never written.
     pub(crate) fn read(mapping: &FileMapping) -> Self {
         match mark::read(mapping.mark(RECORDS_MARK_OFFSET)) {
             None => Self::Empty,
@@ -87,7 +82,6 @@ impl SegmentRecords {
         }
     }
 
-    /// Returns the two values of the records mark.
     pub(crate) fn to_words(self) -> (u64, u64) {
         match self {
             Self::Empty => (0, 1),
@@ -96,7 +90,6 @@ impl SegmentRecords {
         }
     }
 
-    /// Adds a record at `position`.
     pub(crate) fn with(self, is_checkpoint: bool, position: u64, after_sequence: u64) -> Self {
         match (is_checkpoint, self) {
             (true, _) => Self::Checkpoint { position, after_sequence },
@@ -106,22 +99,18 @@ impl SegmentRecords {
     }
 }
 
-/// Records that a replay has skipped.
 #[derive(Debug, Default)]
 pub(crate) struct SkippedRecords {
     pub(crate) count: u64,
-    /// Their length with padding, bytes.
     pub(crate) bytes: u64,
-    /// Position of the newest checkpoint: the first sequence of its segment, and the offset there.
+    /// Position of the newest: first sequence of its segment, and offset there.
     pub(crate) checkpoint: Option<(u64, u64)>,
-    /// Segment and position of the last record. A replay that has met no frame after records meets them again.
+    /// Segment and position. A replay that has met no frame after records meets them again.
     last: Option<(u64, usize)>,
-    /// Records from the newest checkpoint on.
     pub(crate) collected: Option<Vec<ConsensusRecord>>,
 }
 
 impl SkippedRecords {
-    /// Adds a checked record at `position` of the segment that begins with `segment`.
     #[cold]
     pub(crate) fn add(&mut self, segment: u64, position: usize, record: &Frame<'_>) {
         if self.last.is_some_and(|last| last >= (segment, position)) {
@@ -144,14 +133,12 @@ impl SkippedRecords {
     }
 }
 
-/// Reason why a replay ended before the journal's bytes. Only on another boot than the writer's; opening the journal
-/// for writing truncates there.
+/// Only on another boot than the writer's; opening the journal for writing truncates there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayStop {
     pub segment: PathBuf,
-    /// Position of the first bad frame.
+    /// First bad frame.
     pub position: u64,
-    /// Expected sequence.
     pub sequence: u64,
     pub reason: FrameFault,
 }

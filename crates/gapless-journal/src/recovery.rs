@@ -1,7 +1,6 @@
-//! Opens a journal: creates the first segment, or recovers the directory (decision 7).
-//!
-//! `evaluation` judges; this module truncates, cleans up and moves the marks. Every step leaves a directory that
-//! recovers to the same result if the process dies after it.
+//! Opens a journal: creates the first segment, or recovers the directory (decision 7). `evaluation` judges; this module
+//! truncates, cleans up and moves the marks. Every step leaves a directory that recovers to the same result if the
+//! process dies after it.
 
 use gapless_agent::checked_file;
 use gapless_agent::private_folder;
@@ -31,7 +30,6 @@ use crate::segment_times::write_last_time;
 use crate::shared_journal::{RolledSegment, SegmentEntry, SegmentList, SharedJournal};
 use crate::{descriptor as d, index};
 
-/// End of the journal, from which a writer continues.
 #[derive(Debug)]
 pub(crate) struct AppendPosition {
     pub(crate) shared: Arc<SharedJournal>,
@@ -55,7 +53,6 @@ pub(crate) fn open(options: JournalOptions) -> Result<(AppendPosition, RecoveryR
     }
 }
 
-/// Creates the first segment.
 fn create(
     options: JournalOptions,
     lock: DirectoryLock,
@@ -244,7 +241,6 @@ fn recover(
     Ok((AppendPosition { shared: Arc::new(shared), active, position, last_sequence }, report))
 }
 
-/// Lists the local segments with a damaged slot of the journaled mark.
 fn find_damaged_slots(survey: &Survey) -> Vec<RepairedMark> {
     let is_here = |found: &&SurveyedSegment| found.archived.is_none();
     let damaged = |found: &SurveyedSegment| {
@@ -258,8 +254,7 @@ fn find_damaged_slots(survey: &Survey) -> Vec<RepairedMark> {
     damaged
 }
 
-/// Opens the older segments that were scanned, are not completely on the device, have no final name, or have a damaged
-/// slot.
+/// Segments that were scanned, are not completely on the device, have no final name, or have a damaged slot.
 fn restore_older(
     options: &JournalOptions,
     kept: &[ValidSegment],
@@ -288,8 +283,8 @@ fn restore_older(
     Ok(rolled)
 }
 
-/// Syncs the frames of these segments. Rewrites them first if a failed fdatasync may have dropped them from the cache.
-/// `newest`: file, first sequence and end of the active segment.
+/// Rewrites the frames first if a failed fdatasync may have dropped them from the cache. `newest`: file, first sequence
+/// and end of the active segment.
 fn sync_segments(
     options: &JournalOptions,
     rolled: &VecDeque<RolledSegment>,
@@ -309,11 +304,11 @@ fn sync_segments(
     Ok(())
 }
 
-/// Checks the points recorded by files next to the journal. Recovery truncates no frame that a point needs.
+/// Recovery truncates no frame that a point needs.
 fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluation) -> Result<(), JournalError> {
     let mut environment = options.environment.clone();
     if survey.segments.iter().any(|found| found.damaged_slot_position.is_some()) {
-        // Then frames are found without the mark, as on another boot.
+        // Finds frames without the mark, as on another boot.
         environment.boot_id = None;
     }
     let reader = JournalReader::of(&options.directory, &environment, survey);
@@ -332,8 +327,7 @@ fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluati
     Ok(())
 }
 
-/// Opens the history and removes segments that are about to be truncated from it; recreates a missing one from the
-/// segments.
+/// Removes segments that are about to be truncated from the history; recreates a missing one.
 fn open_history(
     options: &JournalOptions,
     incarnation: u64,
@@ -352,8 +346,7 @@ fn open_history(
     Ok(file)
 }
 
-/// Opens the newest segment for writing and removes bytes that do not belong to the journal. Returns the file that
-/// keeps them, if any.
+/// Removes foreign bytes; returns the file that keeps them, if any.
 fn restore_active(
     options: &JournalOptions,
     newest: &ValidSegment,
@@ -369,7 +362,7 @@ fn restore_active(
         } else {
             let range = (position as u64, tail.nonzero_end);
             kept_tail = Some(copy_tail(&options.directory, &file, found.first_sequence, range)?);
-            // Otherwise these bytes could reappear as frames after newer ones.
+            // These bytes could reappear as frames after newer ones.
             write_zeros(&file, position as u64, tail.nonzero_end)
                 .and_then(|()| file.sync_data())
                 .map_err(|error| JournalError::io("cut", &found.path, error))?;
@@ -382,8 +375,7 @@ fn restore_active(
     Ok((segment, position, kept_tail))
 }
 
-/// Raises the frame limit in the header of the active segment to that of the options: to a reader, a frame above the
-/// header's limit is damage.
+/// To a reader, a frame above the header's limit is damage.
 fn admit_longer_frames(
     options: &JournalOptions,
     found: &SurveyedSegment,
@@ -399,7 +391,6 @@ fn admit_longer_frames(
     Ok(header)
 }
 
-/// Opens an older segment that recovery has scanned, or that is not on the device yet.
 fn restore_sealed(options: &JournalOptions, kept: &ValidSegment, before_ns: u64) -> Result<Segment, JournalError> {
     let found = &kept.found;
     let segment = Segment::map(found.path.clone(), open_for_writing(kept)?, found.header, options.flush)?;
@@ -437,7 +428,6 @@ fn rebuild_index(segment: &Segment, kept: &ValidSegment) {
     }
 }
 
-/// Updates the records mark in the header.
 fn write_records_mark(segment: &Segment, kept: &ValidSegment) {
     if kept.segment_records != kept.found.segment_records {
         let (first, second) = kept.segment_records.to_words();
@@ -445,13 +435,11 @@ fn write_records_mark(segment: &Segment, kept: &ValidSegment) {
     }
 }
 
-/// Returns the time stamp of a sealed segment's last frame; 0 without a segment. The mark lacks it if the writer died
-/// before naming the next segment.
+/// 0 without a segment. The mark lacks it if the writer died before naming the next segment.
 fn last_ns(directory: &Path, kept: Option<&ValidSegment>) -> Result<u64, JournalError> {
     match kept {
         Some(kept) if kept.last_timestamp_ns == 0 => {
             let first_sequence = kept.found.first_sequence;
-            // The segment has its final name by now.
             write_last_time(&directory.join(d::segment_name(first_sequence)), first_sequence, kept.last_sequence)
         }
         Some(kept) => Ok(kept.last_timestamp_ns),
@@ -459,7 +447,6 @@ fn last_ns(directory: &Path, kept: Option<&ValidSegment>) -> Result<u64, Journal
     }
 }
 
-/// Updates the time stamps in the header; an unknown time of the frame before leaves the old value.
 fn write_times_mark(segment: &Segment, kept: &ValidSegment, (before_ns, last_ns): (u64, u64)) {
     let noted = kept.found.times_ns;
     let times_ns = (if noted.0 == 0 { before_ns } else { noted.0 }, last_ns);
@@ -468,7 +455,7 @@ fn write_times_mark(segment: &Segment, kept: &ValidSegment, (before_ns, last_ns)
     }
 }
 
-/// Rewrites frames, because after a failed fdatasync the kernel may consider them written.
+/// After a failed fdatasync the kernel may consider the frames written.
 fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     let mut position = from;
@@ -481,7 +468,7 @@ fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Clears the mark of a failed sync, after its frames are on the device.
+/// After the frames are on the device.
 fn clear_failed_mark(options: &JournalOptions, found: &SurveyedSegment) -> Result<(), JournalError> {
     let path = options.directory.join(d::segment_name(found.first_sequence));
     let file = open_to_write(&path)?;
@@ -505,7 +492,6 @@ fn remove_all(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, JournalError> {
     Ok(paths)
 }
 
-/// Draws a random incarnation for the journal in `directory`.
 pub(crate) fn draw_incarnation(directory: &Path) -> Result<u64, JournalError> {
     let mut bytes = [0u8; 8];
     gapless_agent::random::fill(&mut bytes)

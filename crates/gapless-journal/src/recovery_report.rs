@@ -1,5 +1,3 @@
-//! [`RecoveryReport`]: findings of opening a journal, and the bytes that it removed.
-
 use std::path::PathBuf;
 
 use crate::error::{FrameFault, MarkName};
@@ -7,54 +5,45 @@ use crate::error::{FrameFault, MarkName};
 /// Findings and actions of a recovery.
 #[derive(Clone, Debug)]
 pub struct RecoveryReport {
-    /// Set if the journal was created now.
     pub is_new: bool,
-    /// Set if the journal was last written on this boot of this machine.
+    /// Last written on this boot of this machine.
     pub is_same_boot: bool,
-    /// Good mark, and the sequence up to which it vouches for every frame.
+    /// The mark, and the sequence up to which it vouches for every frame.
     pub good_mark: (MarkName, u64),
-    /// First sequence in the journal.
     pub first_sequence: u64,
-    /// Last sequence in the journal; one before the first in an empty journal.
+    /// One before the first in an empty journal.
     pub last_sequence: u64,
     pub segments: usize,
     pub frames_scanned: u64,
-    /// Bytes removed from the end, if any.
     pub removed_tail: Option<RemovedTail>,
-    /// Set if a sync of the previous process had failed, so that its frames were rewritten.
+    /// A sync of the previous process had failed.
     pub is_rewritten: bool,
-    /// Journaled marks with a damaged slot; the other slot was trusted, and the mark rewritten.
+    /// The other slot was trusted, and the mark rewritten.
     pub repaired_marks: Vec<RepairedMark>,
-    /// Removed files: segments that were never in use.
+    /// Segments that were never in use.
     pub removed: Vec<PathBuf>,
-    /// Files with removed bytes, of this and earlier recoveries; the journal never deletes them.
+    /// Of this and earlier recoveries; the journal never deletes them.
     pub removed_tail_files: Vec<PathBuf>,
 }
 
-/// A journaled mark with a damaged slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairedMark {
     pub segment: PathBuf,
-    /// Position of the damaged slot in the file.
     pub position: u64,
 }
 
-/// Bytes that recovery removed from the end of a journal. No good mark vouched for them.
+/// No good mark vouched for these bytes.
 #[derive(Clone, Debug)]
 pub struct RemovedTail {
     pub segment: PathBuf,
-    /// Files that keep these bytes.
     pub files: Vec<PathBuf>,
-    /// Position of the first bad frame.
+    /// First bad frame.
     pub position: u64,
-    /// Expected sequence.
     pub sequence: u64,
     pub reason: FrameFault,
-    /// Number of bytes, up to the last nonzero one.
+    /// Up to the last nonzero one.
     pub bytes: u64,
-    /// Number of intact frames among them.
     pub frames: u64,
-    /// Number of intact consensus records among them.
     pub records: u64,
 }
 

@@ -1,8 +1,5 @@
-//! Files for bytes that recovery removes from a journal. They are kept next to it as `SEGMENT.cut-1`, `SEGMENT.cut-2`
-//! ….
-//!
-//! A segment removed as a whole is renamed. For a segment that stays, the file has the removed bytes at their old
-//! positions, with a hole before them. Only the operator deletes these files.
+//! Files for bytes that recovery removes from a journal, as `SEGMENT.cut-1`, `SEGMENT.cut-2` …: a removed segment
+//! renamed, or removed bytes at their old positions, with a hole before them. Only the operator deletes them.
 
 use gapless_agent::checked_file;
 use std::fs::File;
@@ -13,13 +10,11 @@ use crate::descriptor::{CUT_INFIX, segment_name};
 use crate::disk::sync_directory;
 use crate::error::JournalError;
 
-/// Returns the first free name for bytes removed from the segment with this first sequence.
 fn free_name(directory: &Path, first_sequence: u64) -> PathBuf {
     let name = |number: u64| directory.join(format!("{}{CUT_INFIX}{number}", segment_name(first_sequence)));
     (1..).map(name).find(|path| !path.exists()).expect("a directory has fewer files")
 }
 
-/// Removes the segment at `path` from the journal by renaming it.
 pub(crate) fn set_segment_aside(directory: &Path, path: &Path, first_sequence: u64) -> Result<PathBuf, JournalError> {
     let cut = free_name(directory, first_sequence);
     checked_file::rename(path, &cut).map_err(|error| JournalError::io("rename", path, error))?;
@@ -27,7 +22,6 @@ pub(crate) fn set_segment_aside(directory: &Path, path: &Path, first_sequence: u
     Ok(cut)
 }
 
-/// Copies the range `from..to` of a segment that stays.
 pub(crate) fn copy_tail(
     directory: &Path,
     segment: &File,
@@ -56,7 +50,6 @@ pub(crate) fn copy_tail(
     Ok(cut)
 }
 
-/// Returns the space used by the files on the device, bytes. A missing file counts as 0.
 pub(crate) fn bytes_on_device(cuts: &[PathBuf]) -> u64 {
     // `blocks` is always in units of 512 bytes.
     cuts.iter().filter_map(|path| std::fs::metadata(path).ok()).map(|metadata| metadata.blocks() * 512).sum()

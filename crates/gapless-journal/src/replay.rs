@@ -1,9 +1,6 @@
-//! Replay: reads the frames of a journal in order, copied from the mapped segments, or borrowed in place if they cannot
-//! be truncated.
-//!
-//! On the boot that wrote the journal it stops at the journaled mark, so it can run while a writer runs. On any other
-//! boot it reads to the first invalid frame: that is an error up to the synced mark, and after it the end. Returned
-//! frames are checked. Consensus records are checked too, and skipped.
+//! Replay: reads the frames of a journal in order, also while a writer runs. On the boot that wrote the journal it
+//! stops at the journaled mark. On any other boot it reads to the first invalid frame: that is an error up to the
+//! synced mark, and after it the end. Frames are checked; consensus records are checked and skipped.
 
 mod end;
 mod open_segment;
@@ -25,11 +22,11 @@ use crate::{descriptor as d, index};
 use open_segment::{OpenSegment, not_held_error};
 use view::SegmentView;
 
-/// Limits of the range that the kernel is asked to map at once. The range doubles while frames are read in a row. The
-/// first frames after a seek are not requested, because they may be the only ones that are read.
+/// Range that the kernel is asked to map at once; doubles while frames are read in a row. The first frames after a seek
+/// are not requested, because they may be the only ones that are read.
 const READ_AHEAD_LENGTH_MAX: usize = 4 << 20;
 const READ_AHEAD_LENGTH_MIN: usize = 64 << 10;
-/// Length checked ahead after a seek; doubles each time.
+/// After a seek; doubles each time.
 const CHECK_AHEAD_LENGTH_MIN: usize = 512;
 /// Segments that stay mapped while a replay visits others.
 const OTHERS_MAX: usize = 64;
@@ -41,34 +38,23 @@ pub struct Replay {
     environment: JournalEnvironment,
     is_same_boot: bool,
     synced_sequence: u64,
-    /// Segments found by the last survey.
     segments: Vec<SurveyedSegment>,
     current: OpenSegment,
-    /// Segments visited before, the last one at the end.
     others: Vec<OpenSegment>,
-    /// Position of the next frame.
     position: usize,
-    /// Frames before this position are checked.
     checked_until: usize,
-    /// Bytes that are checked but not returned yet.
     view: SegmentView,
-    /// Frames may be read up to this position.
     limit: usize,
     read_ahead_until: usize,
     read_ahead_length: usize,
     check_ahead_length: usize,
-    /// Sequence of the frame at `position`.
     next_sequence: u64,
-    /// Sequence of the frame at `checked_until`.
     next_unchecked: u64,
-    /// Frames after this sequence are not read.
     until: u64,
     stop: Option<ReplayStop>,
-    /// Generation of the journaled mark when the limit was taken from it.
     limit_generation: u64,
-    /// Furthest byte that a synced mark vouches for, records included; see `GoodMark`.
+    /// Vouched for by a synced mark; see `GoodMark`.
     synced_position: Option<(u64, u64)>,
-    /// Length of the records between the last returned frame and `position`.
     skipped_bytes: usize,
     skipped: SkippedRecords,
 }
@@ -89,7 +75,6 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Starts at the first byte of the segment with `from_sequence`.
     pub(crate) fn begin_segment(
         directory: &Path,
         environment: JournalEnvironment,
@@ -130,8 +115,7 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Moves to another frame, and reads no frame after `until`, like [`crate::JournalReader::replay_until`]. Up to 64
-    /// segments stay mapped.
+    /// Reads no frame after `until`, like [`crate::JournalReader::replay_until`]. Up to 64 segments stay mapped.
     ///
     /// # Errors
     /// As [`crate::JournalReader::replay`]; the replay is unusable afterwards.
@@ -163,7 +147,7 @@ impl Replay {
         self.seek_frame(sequence)
     }
 
-    /// Returns the next frame; `None` at the end of the journal, where a later call may find more.
+    /// Returns `None` at the end of the journal, where a later call may find more.
     ///
     /// # Errors
     /// [`JournalError::Corrupt`] for a bad frame that a good mark covers, errors for segments that are missing or do
@@ -181,9 +165,8 @@ impl Replay {
         Ok(Some(frame))
     }
 
-    /// Returns the next frames without a gap; `None` at the end of the journal, where a later call may find more. The
-    /// batch has the frames that are checked already, or those of one check: up to about 32 KiB, or 4 KiB of copies,
-    /// and fewer after a seek.
+    /// Returns the next frames without a gap: up to about 32 KiB, or 4 KiB of copies, and fewer after a seek. `None` at
+    /// the end of the journal, where a later call may find more.
     ///
     /// # Errors
     /// As [`Replay::next_frame`].
@@ -200,14 +183,13 @@ impl Replay {
         Ok(Some(FrameBatch::new(frames, first_sequence)))
     }
 
-    /// Limits the replay to frames up to `sequence`. For readers next to a writer that may truncate unreleased frames;
-    /// see [`crate::JournalReader::replay_until`].
+    /// Limits the replay, next to a writer that may truncate unreleased frames; see
+    /// [`crate::JournalReader::replay_until`].
     #[inline]
     pub const fn read_until(&mut self, sequence: u64) {
         self.until = sequence;
     }
 
-    /// Checks again after frames that were checked ahead have been truncated, and perhaps replaced.
     #[cold]
     fn check_again(&mut self) -> Result<bool, JournalError> {
         (self.checked_until, self.next_unchecked, self.skipped_bytes) = (self.position, self.next_sequence, 0);
@@ -217,10 +199,10 @@ impl Replay {
         self.check_ahead()
     }
 
-    /// Moves back before the last frame returned by [`Replay::next_frame`], which has `length` bytes.
+    /// Moves back before the last frame returned by [`Replay::next_frame`].
     ///
     /// # Panics
-    /// The last frame has another length.
+    /// That frame does not have `length` bytes.
     pub fn step_back(&mut self, length: usize) {
         let frames_offset = self.current.found.header.frames_offset as usize;
         let passed = self.skipped_bytes + aligned_length(length);
@@ -246,13 +228,12 @@ impl Replay {
         if self.view.is_current(&self.current.mapping, self.position) { Ok(true) } else { self.check_again() }
     }
 
-    /// Returns the sequence of the next frame.
     #[must_use]
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
 
-    /// Returns segment and position of the next frame, or of the records before it.
+    /// Returns the place of the next frame, or of the records before it.
     #[must_use]
     pub fn position(&self) -> (&Path, u64) {
         self.current.place_of(self.position)
@@ -268,7 +249,6 @@ impl Replay {
         self.is_same_boot
     }
 
-    /// Returns the last sequence of the newest segment, by its mark.
     pub(crate) fn journaled_sequence(&mut self) -> Result<u64, JournalError> {
         let (mut is_sealed, mut last_sequence) = self.move_limit()?;
         let mut attempt = 0;
@@ -288,7 +268,6 @@ impl Replay {
         Ok(last_sequence)
     }
 
-    /// Counts the index entries of the current segment that lead to no frame.
     pub(crate) fn bad_index_entries(&mut self) -> Result<u64, JournalError> {
         if self.is_same_boot {
             self.move_limit()?;
@@ -311,7 +290,6 @@ impl Replay {
         self.limit = if self.is_same_boot { frames_offset } else { self.current.mapping.length() };
     }
 
-    /// Moves forward to the frame of `sequence` in the current segment.
     fn seek_frame(&mut self, sequence: u64) -> Result<(), JournalError> {
         if self.is_same_boot {
             self.move_limit()?;
@@ -328,7 +306,6 @@ impl Replay {
             (self.next_sequence, self.next_unchecked) = (near, near);
             self.read_ahead_until = position;
         }
-        // Do not read frames from `sequence` on before the caller asks for them: it may set a limit first.
         let until = self.until;
         self.until = until.min(sequence.saturating_sub(1));
         while self.next_sequence < sequence {
@@ -341,8 +318,8 @@ impl Replay {
         Ok(())
     }
 
-    /// Checks the next frames, and the records before them. Returns `false` at the end of the journal, and then stays
-    /// before records without a following frame, because they may still be truncated.
+    /// Returns `false` at the end of the journal, and then stays before records without a following frame, because they
+    /// may still be truncated.
     fn check_ahead(&mut self) -> Result<bool, JournalError> {
         let mut attempts = 0;
         if self.next_unchecked > self.until {
@@ -376,7 +353,6 @@ impl Replay {
                 match check_next(bytes, sequence, frame_length_max) {
                     Ok(record) if is_record(&record) => {
                         if sequence != self.next_unchecked {
-                            // A batch has frames only.
                             break;
                         }
                         self.skipped.add(self.current.found.first_sequence, start + offset, &record);
@@ -443,5 +419,5 @@ impl Replay {
     }
 }
 
-/// Attempts to reread a bad frame while the journaled mark moves.
+/// While the journaled mark moves.
 const REREAD_ATTEMPTS_MAX: usize = 3;

@@ -1,8 +1,6 @@
-//! [`JournalRestore`]: starts a new history, in a new incarnation, from the journal in a directory.
-//!
-//! For a copy that was restored on purpose. A client that knows later frames then finds another incarnation, instead of
-//! a journal that has forgotten something. After an interruption a restore continues; the journal cannot be opened
-//! until it is finished.
+//! [`JournalRestore`]: starts a new incarnation from a copy that was restored on purpose: a client that knows later
+//! frames finds another incarnation, not a journal that has forgotten something. After an interruption a restore
+//! continues; until it is finished, the journal cannot be opened.
 
 use gapless_agent::checked_file;
 use std::os::unix::fs::FileExt;
@@ -21,13 +19,11 @@ use crate::own_file::open_to_write;
 use crate::reader::JournalReader;
 use crate::recovery::draw_incarnation;
 
-/// Locked journal that is about to get a new incarnation.
 #[derive(Debug)]
 pub struct JournalRestore {
     reader: JournalReader,
     environment: JournalEnvironment,
     last_sequence: u64,
-    /// End of the newest segment.
     end: u64,
     before: u64,
     after: u64,
@@ -36,12 +32,12 @@ pub struct JournalRestore {
 }
 
 impl JournalRestore {
-    /// Checks the journal of `directory`: its segments must be intact and come from one history. Changes nothing.
+    /// Changes nothing. The segments must be intact and come from one history.
     ///
     /// # Errors
     /// The journal is in use, missing or damaged. A history file that names other segments is accepted.
     pub fn begin(directory: &Path) -> Result<Self, JournalError> {
-        // The journaled marks of a copy are useless: it may be of any moment.
+        // A copy may be of any moment, so its journaled marks are useless.
         let environment = JournalEnvironment { boot_id: None, ..JournalEnvironment::default() };
         if !directory.is_dir() {
             return Err(JournalError::NoJournal { directory: directory.to_owned() });
@@ -74,26 +70,25 @@ impl JournalRestore {
         Ok(Self { reader, environment, last_sequence, end, before, after, file, _lock: lock })
     }
 
-    /// Returns the journal in its current state.
     #[must_use]
     pub fn reader(&self) -> &JournalReader {
         &self.reader
     }
 
-    /// Returns the last frame of the journal, which stays.
+    /// The last frame stays.
     #[must_use]
     pub fn last_sequence(&self) -> u64 {
         self.last_sequence
     }
 
-    /// Returns the old incarnation and the new one.
+    /// Returns (old, new).
     #[must_use]
     pub fn incarnations(&self) -> (u64, u64) {
         (self.before, self.after)
     }
 
-    /// Writes the new incarnation to the segments. Marks them as written on another boot and synced, because every
-    /// frame was read, and is on the device afterwards. The journal cannot be opened until [`JournalRestore::finish`].
+    /// Writes the new incarnation to the segments, marked as written on another boot and synced: every frame was read,
+    /// and is on the device afterwards. The journal cannot be opened until [`JournalRestore::finish`].
     ///
     /// # Errors
     /// A file cannot be written; begin the restore again.
@@ -133,7 +128,7 @@ impl JournalRestore {
         vouched.map_err(|error| JournalError::io("write", &newest.path, error))
     }
 
-    /// Finishes: the journal may be opened again.
+    /// The journal may be opened again.
     ///
     /// # Errors
     /// The history file cannot be written.

@@ -1,7 +1,5 @@
-//! Retention: deletes the oldest segments, so that a journal can run for weeks.
-//!
-//! A step of the helper thread. It never deletes a frame above the snapshot sequence, the active segment, or the newest
-//! checkpoint of consensus. It deletes nothing if there are records without a checkpoint before the snapshot's frame.
+//! Retention: deletes the oldest segments, but never a frame above the snapshot sequence, the active segment, or the
+//! newest checkpoint of consensus, and nothing if there are records without a checkpoint before the snapshot's frame.
 //! Files with bytes removed by recovery count towards the journal's length, and stay.
 
 use gapless_agent::checked_file;
@@ -17,13 +15,12 @@ use crate::records::SegmentRecords;
 use crate::shared_journal::{RolledSegment, SegmentEntry, SegmentMaintenance, SharedJournal};
 
 impl SharedJournal {
-    /// Deletes the oldest segment if allowed and necessary; returns `true` if it did.
     pub(crate) fn retain_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let retention = self.options.retention;
         if retention.bytes_max.is_none() && retention.age_max_ns.is_none() {
             return Ok(false);
         }
-        // Acquire: pairs with the release of `set_snapshot_sequence`.
+        // Pairs with the release of `set_snapshot_sequence`.
         let snapshot_sequence = self.snapshot_sequence.load(Ordering::Acquire);
         let (oldest, next_first_sequence, checkpoint) = {
             let list = self.segment_list();
@@ -63,8 +60,7 @@ impl SharedJournal {
         Ok(true)
     }
 
-    /// Notes in the history that the journal may begin with that sequence from now on: the segments named there must
-    /// exist.
+    /// The journal may begin there from now on: segments named by the history must exist.
     pub(crate) fn begin_with(
         &self,
         maintenance: &mut SegmentMaintenance,
@@ -75,21 +71,19 @@ impl SharedJournal {
         self.set_history(maintenance, JournalHistory { first_sequence, ..history })
     }
 
-    /// Notes that the oldest segment was removed, and that the next begins with that sequence.
     pub(crate) fn set_oldest(&self, next_first_sequence: u64) -> Result<(), JournalError> {
         sync_directory(&self.options.directory)?;
         {
             let mut list = self.segment_list();
             list.entries.pop_front();
-            // A removed segment need not be synced.
             list.rolled.retain(|rolled| rolled.first_sequence >= next_first_sequence);
         }
-        // Release: pairs with the acquire of `Journal::first_sequence`.
+        // Pairs with the acquire of `Journal::first_sequence`.
         self.first_sequence.store(next_first_sequence, Ordering::Release);
         Ok(())
     }
 
-    /// Syncs the segment with the newest checkpoint before the records that it replaces are deleted.
+    /// Before the records that the newest checkpoint replaces are deleted.
     fn sync_checkpoint(&self, first_sequence: u64) -> Result<(), JournalError> {
         let _syncing = self.syncing();
         let (active, rolled) = {
@@ -101,13 +95,11 @@ impl SharedJournal {
         match (active, rolled) {
             (Some(active), _) => self.sync_written(&active),
             (None, Some(rolled)) => self.sync_file(&rolled.file, || self.segment_path(first_sequence)),
-            // Synced when it was taken off the list.
             (None, None) => Ok(()),
         }
     }
 }
 
-/// Removes a file, if it still exists.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), JournalError> {
     match checked_file::remove(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::io("delete", path, error)),

@@ -1,6 +1,4 @@
-//! Moves from one segment to the next: the part of the journal's writer that runs once per segment.
-//!
-//! Called by the journaling thread when an append does not fit the active segment.
+//! Moves from one segment to the next; called by the journaling thread.
 
 use gapless_agent::fault;
 
@@ -12,7 +10,6 @@ use crate::scan::split_batch;
 use crate::shared_journal::{RolledSegment, SegmentEntry};
 
 impl Journal {
-    /// Appends a batch that reaches into the next segment.
     #[cold]
     pub(crate) fn append_across(
         &mut self,
@@ -27,7 +24,7 @@ impl Journal {
             Ok((_, found)) => return Err(malformed(frames, 0, format!("{count} frames expected, {found} found"))),
             Err(offset) => return Err(malformed(frames, offset, "no frame of this stream is there".to_owned())),
         }
-        // First of all, so that a full disk leaves out the whole batch.
+        // First, so that a full disk leaves out the whole batch.
         self.reserve_next()?;
         let (mut rest, mut sequence) = (frames, first_sequence);
         loop {
@@ -47,7 +44,6 @@ impl Journal {
         }
     }
 
-    /// Reserves the next segment.
     pub(crate) fn reserve_next(&mut self) -> Result<(), JournalError> {
         if self.next.is_none() {
             let prepared = self.shared.segment_list().prepared.take();
@@ -59,7 +55,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Continues in the next segment, whose first frame will have `first_sequence`.
     pub(crate) fn roll(&mut self, first_sequence: u64) -> Result<(), JournalError> {
         fault::crash_point("before_segment_roll");
         if !self.has_frame_in_active() {

@@ -1,13 +1,12 @@
-//! Checks frames in sequence, for recovery, replay and verification.
-//!
-//! Safe for arbitrary bytes: it never panics, never reads outside its input, and always moves forward.
+//! Checks frames in sequence. Safe for arbitrary bytes: never panics, never reads outside its input, always moves
+//! forward.
 
 use gapless_wire::descriptor::{KIND_OFFSET, LENGTH_OFFSET, SEQUENCE_OFFSET, VERSION, VERSION_OFFSET};
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
 
 use crate::error::FrameFault;
 
-/// Checks that `bytes` begin with the frame of sequence `expected`, with both checksums. Refuses consensus records.
+/// `bytes` must begin with frame `expected`, with both checksums; refuses consensus records.
 ///
 /// # Errors
 /// The fault found.
@@ -17,7 +16,7 @@ pub(crate) fn check_frame(bytes: &[u8], expected: u64, frame_length_max: usize) 
     if is_record(&frame) { Err(FrameFault::Sequence { expected, found: 0 }) } else { Ok(frame) }
 }
 
-/// Checks like [`check_frame`], but accepts a consensus record before that frame; see [`is_record`].
+/// Like [`check_frame`], but accepts a consensus record before that frame.
 ///
 /// # Errors
 /// The fault found.
@@ -42,13 +41,12 @@ pub(crate) fn check_next(bytes: &[u8], expected: u64, frame_length_max: usize) -
     if padding_is_zero { Ok(frame) } else { Err(FrameFault::Padding) }
 }
 
-/// Tells whether a checked frame is a consensus record.
 #[inline]
 pub(crate) fn is_record(frame: &Frame<'_>) -> bool {
     frame.kind() == Kind::Consensus
 }
 
-/// Checks that a record has no sequence and names the frame before it.
+/// A record has no sequence and names the frame before it.
 #[cold]
 fn check_place(record: &Frame<'_>, next_sequence: u64) -> Result<(), FrameFault> {
     if record.sequence() != 0 {
@@ -64,19 +62,16 @@ fn malformed(bytes: &[u8], error: gapless_wire::FrameError) -> FrameFault {
     if no_frame { FrameFault::Empty } else { FrameFault::Frame(error) }
 }
 
-/// End of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScanEnd {
-    /// Last intact frame, or the sequence before the first.
+    /// Intact; or the sequence before the first.
     pub(crate) last_sequence: u64,
-    /// Position after the last intact frame or record.
     pub(crate) position: usize,
-    /// Fault at the position of the next frame.
     pub(crate) fault: FrameFault,
 }
 
-/// Scans frames from `position`, starting with sequence `first_sequence`, and the records among them, up to the first
-/// fault. Calls `each` with every frame and record, the last frame's sequence, its position and its end.
+/// Up to the first fault. Calls `each` with every frame and record, the last frame's sequence, its position and its
+/// end.
 pub(crate) fn scan(
     bytes: &[u8],
     mut position: usize,
@@ -101,8 +96,8 @@ pub(crate) fn scan(
     }
 }
 
-/// Counts the intact frames with a sequence above `after`, and the intact records, at any multiple of 8 in `bytes`: a
-/// truncation at the start of `bytes` also destroys these.
+/// Frames with a sequence above `after`, and records, at any multiple of 8: a truncation at the start of `bytes` also
+/// destroys these.
 pub(crate) fn count_intact(bytes: &[u8], after: u64) -> (u64, u64) {
     let (mut frames, mut records) = (0, 0);
     let mut offset = 0;
@@ -123,13 +118,12 @@ pub(crate) fn count_intact(bytes: &[u8], after: u64) -> (u64, u64) {
     (frames, records)
 }
 
-/// Avoids computing checksums at most positions that are not the start of a frame.
+/// Avoids computing checksums at most other positions.
 fn looks_like_header(bytes: &[u8]) -> bool {
     bytes[VERSION_OFFSET] == VERSION && Kind::from_byte(bytes[KIND_OFFSET]).is_some()
 }
 
-/// Splits a batch by the frames' length fields, at the last boundary up to `limit_bytes`. Returns the length of that
-/// part and its number of frames.
+/// At the last frame boundary up to `limit_bytes`. Returns length and number of frames.
 ///
 /// # Errors
 /// Offset of the first invalid length.
@@ -149,7 +143,6 @@ pub(crate) fn split_batch(frames: &[u8], limit_bytes: usize, frame_length_max: u
     Ok((offset, count))
 }
 
-/// Returns the sequence in the header of a batch's first frame.
 #[inline]
 pub(crate) fn first_sequence_of(frames: &[u8]) -> Option<u64> {
     frames.get(SEQUENCE_OFFSET..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes))

@@ -1,6 +1,4 @@
-//! [`Segment`]: a segment file in the hands of its writer: created, mapped, opened, sealed, cleaned up.
-//!
-//! Used by the journal, its recovery and its helper thread. `descriptor` defines the layout.
+//! [`Segment`]: a segment file in the hands of its writer; layout: `descriptor`.
 
 use std::fs::File;
 use std::io;
@@ -21,32 +19,28 @@ use crate::mark::{MarkValue, MarkWriter};
 use crate::options::{Flush, JournalOptions};
 use crate::{descriptor as d, mark};
 
-/// Zeros are written in steps of this length, so that a helper thread is never busy for long.
+/// Keeps the steps of a helper thread short.
 const ZERO_STEP_LENGTH: usize = 4 << 20;
-/// Longest write of zeros. A kernel keeps the bytes of one write as one large page, and examines each of its blocks at
-/// every later write into it. After writes of 1 MiB, ext4 takes 1.9 µs for a frame of 223 bytes; after these 0.6 µs.
+/// A kernel keeps the bytes of one write as one large page, and examines each of its blocks at every later write into
+/// it. After writes of 1 MiB, ext4 takes 1.9 µs for a frame of 223 bytes; after these 0.6 µs.
 const ZERO_PIECE_LENGTH: usize = 16 << 10;
 
-/// Number of a new journal's first segment.
 pub(crate) const FIRST_NUMBER: u64 = 1;
 
-/// Segment that its process may write.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) header: FixedHeader,
     pub(crate) file: Arc<File>,
     /// Whole file for [`Flush::Mapped`], header page and index for [`Flush::Write`].
     pub(crate) mapping: FileMapping,
-    /// End of the present pages, bytes; moved only by the helper thread.
+    /// End of the present pages; moved only by the helper thread.
     pub(crate) populated_until: AtomicUsize,
-    /// End of the written and unmapped pages, bytes; moved only by the helper thread.
+    /// End of the written and unmapped pages; moved only by the helper thread.
     pub(crate) retired_until: AtomicUsize,
-    /// Changes once, when the segment gets its final name.
     path: Mutex<PathBuf>,
 }
 
 impl Segment {
-    /// Maps a file with a valid header.
     pub(crate) fn map(path: PathBuf, file: File, header: FixedHeader, flush: Flush) -> Result<Self, JournalError> {
         let length = match flush {
             Flush::Mapped => header.segment_length,
@@ -67,12 +61,10 @@ impl Segment {
         *unpoisoned(self.path.lock()) = path;
     }
 
-    /// Reads the mark at `offset`.
     pub(crate) fn mark(&self, offset: usize) -> Option<MarkValue> {
         mark::read(self.mapping.mark(offset))
     }
 
-    /// Moves the mark at `offset`, as set by `JournalOptions::marks`.
     #[inline]
     pub(crate) fn move_mark(
         &self,
@@ -85,8 +77,8 @@ impl Segment {
             Flush::Mapped => writer.write(self.mapping.mark(offset), value.0, value.1),
             Flush::Write => {
                 let (place, bytes) = writer.next_slot(value.0, value.1);
-                // Readers get the mark by the kernel's stores: bytes stored to the mapping before must be visible
-                // before them, as with the release stores of `MarkWriter::write`.
+                // Readers get the mark by the kernel's stores: earlier stores to the mapping must be visible before
+                // them, as with the release stores of `MarkWriter::write`.
                 fence(Ordering::Release);
                 self.file.write_all_at(&bytes, (offset + place) as u64)?;
             }
@@ -94,18 +86,15 @@ impl Segment {
         Ok(())
     }
 
-    /// Writes a rarely moved mark at `offset`.
     pub(crate) fn write_mark(&self, offset: usize, first: u64, second: u64) {
         let words = self.mapping.mark(offset);
         MarkWriter::continue_from(words).write(words, first, second);
     }
 
-    /// Returns a writer for the mark at `offset`.
     pub(crate) fn mark_writer(&self, offset: usize) -> MarkWriter {
         MarkWriter::continue_from(self.mapping.mark(offset))
     }
 
-    /// Turns a prepared segment into the one that takes frames from `first_sequence` on.
     pub(crate) fn open_for(&self, first_sequence: u64, epoch_ns: u64) {
         self.write_mark(d::JOURNALED_MARK_OFFSET, self.header.frames_offset, first_sequence - 1);
         // Last: from here on recovery treats this as a segment of the journal.
@@ -121,18 +110,16 @@ impl Segment {
     }
 }
 
-/// Segment in preparation: allocated, then zeroed in steps if required.
 #[derive(Debug)]
 pub(crate) struct SegmentPreparation {
     file: File,
     path: PathBuf,
     header: FixedHeader,
-    /// End of the zeroed bytes; the segment's length if no zeros are required.
     zeroed_until: u64,
 }
 
 impl SegmentPreparation {
-    /// Creates and allocates the file. A full disk fails here, and not later.
+    /// A full disk fails here, and not later.
     pub(crate) fn begin(options: &JournalOptions, header: FixedHeader) -> Result<Self, JournalError> {
         let path = options.directory.join(d::prepared_name(header.number));
         let file = checked_file::create(&path, 0o600).map_err(|error| JournalError::io("create", &path, error))?;
@@ -152,7 +139,6 @@ impl SegmentPreparation {
         }
     }
 
-    /// Zeros the next piece; returns `true` when the segment is complete.
     pub(crate) fn step(&mut self) -> Result<bool, JournalError> {
         let end = self.header.segment_length;
         if self.zeroed_until < end {
@@ -170,7 +156,6 @@ impl SegmentPreparation {
         Ok(self.zeroed_until == end)
     }
 
-    /// Writes the marks and the fixed header, and syncs them and the file's name.
     pub(crate) fn finish(self, flush: Flush, boot_id: Option<BootId>) -> Result<Segment, JournalError> {
         let Self { file, path, header, .. } = self;
         let segment = Segment::map(path.clone(), file, header, flush)?;
@@ -180,8 +165,7 @@ impl SegmentPreparation {
         segment.write_mark(d::SYNCED_MARK_OFFSET, 0, 0);
         segment.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
         segment.write_mark(d::OPENED_MARK_OFFSET, 0, 0);
-        // The fixed header comes last, after the marks are on the device: a segment with a fixed header has its marks,
-        // even after an interruption.
+        // After the marks are on the device: a segment with a fixed header has its marks, even after an interruption.
         let sync = || segment.file.sync_all().map_err(|error| JournalError::io("sync", &path, error));
         sync()?;
         let written = segment.file.write_all_at(&header.to_bytes(), 0);
@@ -192,7 +176,7 @@ impl SegmentPreparation {
     }
 }
 
-/// Reserves blocks for `length` bytes. Returns `false` if the file system cannot, so that zeros must be written.
+/// Returns `false` if the file system cannot reserve blocks, so that zeros must be written.
 pub(crate) fn allocate(file: &File, length: u64) -> io::Result<bool> {
     loop {
         match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length) {
@@ -218,16 +202,16 @@ pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes zeros over `from..to`, one page at a time. For parts with small changes that are synced often: a kernel keeps
-/// the bytes of one large write as one large page, and a sync then writes all of it for one store.
+/// One page at a time, for parts with small changes that are synced often: after one large write, a sync would write
+/// all of it for one store.
 fn write_zero_pages(file: &File, from: u64, to: u64) -> io::Result<()> {
     (from..to).step_by(d::PAGE_LENGTH).try_for_each(|position| file.write_all_at(&[0; d::PAGE_LENGTH], position))
 }
 
-/// Returns the position after the last nonzero byte of `from..to`. Skips holes known to the file system.
+/// Position after the last nonzero byte. Skips holes known to the file system.
 pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Option<u64>> {
     let mut buffer = vec![0u8; 1 << 20];
-    // Whole pieces are compared by the C library: byte by byte, an empty segment takes seconds in an unoptimised build.
+    // Byte by byte, an empty segment takes seconds in an unoptimised build.
     let zeros = buffer.clone();
     let mut end = None;
     let mut position = from;
@@ -235,7 +219,7 @@ pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Opti
         position = match rustix::fs::seek(file, SeekFrom::Data(position)) {
             Ok(data) => data,
             Err(rustix::io::Errno::NXIO) => break,
-            // The file system does not know its holes: everything is data.
+            // The file system does not know its holes.
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => position,
             Err(error) => return Err(error.into()),
         };

@@ -1,7 +1,5 @@
-//! Maintenance of segments, step by step: preparing, naming, populating, syncing sealed ones.
-//!
-//! Done by the helper thread through [`crate::SegmentPreparer`], and by the writer if the next segment is not prepared
-//! in time. Every step is short, so that a more urgent one can follow.
+//! Maintenance of segments by the helper thread, or by the writer if the next segment is not prepared in time. Every
+//! step is short, so that a more urgent one can follow.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,19 +17,14 @@ use crate::segment::{Segment, SegmentPreparation};
 use crate::segment_times::write_last_time;
 use crate::shared_journal::{RolledSegment, SegmentMaintenance, SharedJournal};
 
-/// Length populated per step.
 const POPULATE_STEP_LENGTH: usize = 2 << 20;
-/// Length of written pages unmapped per step.
 const RETIRE_STEP_LENGTH: usize = 2 << 20;
-/// Length of a sealed segment synced per step.
 const SYNC_STEP_LENGTH: usize = 8 << 20;
-/// Largest number of sealed segments that wait for a sync.
 const ROLLED_MAX: usize = 8;
-/// Delay before a sealed segment is synced: the kernel's default age limit for dirty pages.
+/// The kernel's default age limit for dirty pages.
 const SEALED_SYNC_DELAY_NS: u64 = 30_000_000_000;
 
 impl SharedJournal {
-    /// Prepares a segment for a writer that cannot wait for its helper.
     pub(crate) fn prepare_at_once(&self) -> Result<Arc<Segment>, JournalError> {
         let mut maintenance = self.maintenance();
         loop {
@@ -39,7 +32,6 @@ impl SharedJournal {
                 return Ok(prepared);
             }
             if self.prepare_step(&mut maintenance)? {
-                // There may be no helper thread to do this.
                 self.give_final_names(&mut maintenance)?;
                 while self.unmap_step(&mut maintenance) {}
                 while self.segment_list().rolled.len() > ROLLED_MAX {
@@ -49,15 +41,14 @@ impl SharedJournal {
         }
     }
 
-    /// Tells whether to prepare the next segment: from half of the active one on. Not earlier, even if writing zeros
-    /// takes long, because a helper that writes them takes time from the writer's core.
+    /// From half of the active segment on; not earlier, because a helper that writes zeros takes time from the writer's
+    /// core.
     pub(crate) fn wants_preparation(&self) -> bool {
         let list = self.segment_list();
         let half = list.active.header.segment_length / 2;
         list.prepared.is_none() && writer_position(&list.active) >= half
     }
 
-    /// Advances the preparation of the next segment; returns `true` when it is ready.
     pub(crate) fn prepare_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let options = &self.options;
         let mut preparation = match maintenance.preparation.take() {
@@ -80,7 +71,6 @@ impl SharedJournal {
         Ok(true)
     }
 
-    /// Makes the pages present that the writer touches first in a new segment.
     #[allow(unsafe_code)]
     fn make_present(&self, maintenance: &mut SegmentMaintenance, segment: &Segment) -> Result<(), JournalError> {
         let frames_offset = segment.header.frames_offset as usize;
@@ -101,12 +91,9 @@ impl SharedJournal {
         Ok(())
     }
 
-    /// Gives final names to segments that have come into use; returns `true` if there was one.
-    ///
-    /// The header is synced first: a segment with a final name must have its opened mark on the device, or a power
-    /// failure would leave a name without a segment.
-    ///
-    /// Afterwards the history names the segment, and both neighbours have the time stamp of the frame between them.
+    /// Returns `true` if there was a segment to name. The header is synced first: a power failure would otherwise leave
+    /// a name without a segment. Afterwards the history names the segment, and both neighbours have the time stamp of
+    /// the frame between them.
     pub(crate) fn give_final_names(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let mut did_work = false;
         loop {
@@ -122,8 +109,8 @@ impl SharedJournal {
             };
             if let Some(before) = before {
                 let path = self.segment_path(before.first_sequence);
-                // Not checked since its last frames were written. A segment that is not in the list has been
-                // synced since.
+                // Not checked since its last frames were written. A segment that is not in the list has been synced
+                // since.
                 if let Some(file) = left {
                     self.check_finished(maintenance, &file, &path, before.length)?;
                 }
@@ -147,7 +134,7 @@ impl SharedJournal {
         }
     }
 
-    /// Syncs the list of required segments. If that fails, no more frames are synced.
+    /// If the sync fails, no more frames are synced.
     pub(crate) fn set_history(
         &self,
         maintenance: &mut SegmentMaintenance,
@@ -156,7 +143,6 @@ impl SharedJournal {
         maintenance.history.set(history, &self.options.environment).inspect_err(|error| self.poison(error))
     }
 
-    /// Populates the next pages ahead of the writer; returns `true` if there were any.
     pub(crate) fn populate_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let window = self.options.populate_ahead_bytes as usize;
         if self.options.flush != Flush::Mapped || window == 0 || !maintenance.populates {
@@ -171,7 +157,6 @@ impl SharedJournal {
         if populate_towards(&active, position, length.min(position + window))? {
             return Ok(true);
         }
-        // The rest of the window lies in the next segment.
         let beyond = (position + window).saturating_sub(length);
         match prepared {
             Some(next) if beyond > 0 => {
@@ -182,16 +167,15 @@ impl SharedJournal {
         }
     }
 
-    /// Unmaps the next pages that the writer has filled; returns `true` if there were any.
-    ///
-    /// While they are mapped, writing each of them to the device interrupts the writer's processor.
+    /// Returns `true` if there were pages to unmap. While mapped, writing each of them to the device interrupts the
+    /// writer's processor.
     pub(crate) fn retire_step(&self, _maintenance: &mut SegmentMaintenance) -> bool {
         if self.options.flush != Flush::Mapped {
             return false;
         }
         let active = self.segment_list().active.clone();
         let until = writer_position(&active) as usize / RETIRE_STEP_LENGTH * RETIRE_STEP_LENGTH;
-        // Relaxed: only the holder of `maintenance` uses it, and its mutex orders that.
+        // Relaxed: ordered by the mutex of `maintenance`.
         let from = active.retired_until.load(Ordering::Relaxed);
         if from >= until {
             return false;
@@ -201,17 +185,15 @@ impl SharedJournal {
         true
     }
 
-    /// Unmaps a segment that the writer has left; returns `true` if there was one.
     pub(crate) fn unmap_step(&self, _maintenance: &mut SegmentMaintenance) -> bool {
         let segment = self.segment_list().rolled.iter_mut().find_map(|rolled| rolled.segment.take());
         // Dropped here, outside the lock that the writer takes.
         segment.is_some()
     }
 
-    /// Advances the sync of the oldest sealed segment; returns `true` if there was work.
-    ///
-    /// No tier needs it. It moves the synced mark, so that after a power failure damage in old bytes is an error
-    /// instead of the journal's end. It waits until the kernel has written most of the segment by itself.
+    /// Returns `true` if there was work. No tier needs this sync: it moves the synced mark, so that after a power
+    /// failure damage in old bytes is an error instead of the journal's end. It waits until the kernel has written most
+    /// of the segment by itself.
     pub(crate) fn sync_sealed_step(&self, maintenance: &mut SegmentMaintenance) -> Result<bool, JournalError> {
         let now_ns = (self.options.environment.epoch_ns)();
         let due = {
@@ -239,7 +221,6 @@ impl SharedJournal {
         self.sync_file(&rolled.file, path)?;
         let active = {
             let mut list = self.segment_list();
-            // Another thread may have synced and removed it meanwhile.
             if list.rolled.front().is_some_and(|front| front.first_sequence == rolled.first_sequence) {
                 list.rolled.pop_front();
             }
@@ -250,9 +231,8 @@ impl SharedJournal {
     }
 }
 
-/// Populates one piece of `segment`, from the populated end or `position`, whichever is further.
 fn populate_towards(segment: &Segment, position: usize, target: usize) -> Result<bool, JournalError> {
-    // Relaxed: only the holder of `maintenance` uses it, and its mutex orders that.
+    // Relaxed: ordered by the mutex of `maintenance`.
     let from = segment.populated_until.load(Ordering::Relaxed).max(position / PAGE_LENGTH * PAGE_LENGTH);
     if from >= target {
         return Ok(false);
@@ -263,7 +243,6 @@ fn populate_towards(segment: &Segment, position: usize, target: usize) -> Result
     Ok(true)
 }
 
-/// Returns the writer's position by its mark.
 fn writer_position(segment: &Segment) -> u64 {
     segment.mark(JOURNALED_MARK_OFFSET).map_or(segment.header.frames_offset, |mark| mark.first & !SEALED_BIT)
 }

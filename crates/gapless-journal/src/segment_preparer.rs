@@ -1,7 +1,4 @@
-//! [`SegmentPreparer`]: prepares segments ahead of the writer and cleans up old ones, on a helper thread.
-//!
-//! It checks that the files still exist, allocates the next segment, makes pages present before the writer touches
-//! them, names segments, syncs sealed ones, and deletes segments by retention or on request. A journal works without
+//! [`SegmentPreparer`]: prepares, names, checks, syncs and deletes segments on a helper thread. A journal works without
 //! one; then the writer does the necessary work at each roll.
 
 use std::sync::Arc;
@@ -11,13 +8,10 @@ use std::time::{Duration, Instant};
 use crate::error::JournalError;
 use crate::shared_journal::SharedJournal;
 
-/// Pause of [`SegmentPreparer::run`] between two attempts on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// Interval of the file checks. Retention by age and the sync of sealed segments also need a look at the clock while
-/// the journal is idle.
+/// Retention by age and the sync of sealed segments also need the clock while the journal is idle.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Prepares segments ahead of a journal's writer and cleans up old ones.
 #[derive(Clone, Debug)]
 pub struct SegmentPreparer {
     shared: Arc<SharedJournal>,
@@ -28,7 +22,7 @@ impl SegmentPreparer {
         Self { shared }
     }
 
-    /// Takes one short step of the most urgent work. Returns `false` without work. Does not check the files: see
+    /// Takes one short step of the most urgent work; `false` without work. Does not check the files: see
     /// [`SegmentPreparer::check_files`].
     ///
     /// # Errors
@@ -53,35 +47,33 @@ impl SegmentPreparer {
             || shared.retain_step(&mut maintenance)?)
     }
 
-    /// Like [`crate::Journal::set_snapshot_sequence`], from the thread that writes the snapshots.
     pub fn set_snapshot_sequence(&self, sequence: u64) {
-        // Release: pairs with the acquire of retention.
+        // Pairs with the acquire of retention.
         self.shared.snapshot_sequence.fetch_max(sequence, Ordering::Release);
         self.shared.wake.signal();
     }
 
-    /// Requests deletion of the segments wholly before `sequence`, independently of retention, and of their archived
-    /// copies. Each is deleted once a snapshot covers it, its archive is reachable, and no archiving runs.
+    /// Requests deletion of the segments wholly before `sequence` and of their archived copies: each once a snapshot
+    /// covers it, its archive is reachable, and no archiving runs.
     pub fn delete_before(&self, sequence: u64) {
-        // Release: pairs with the acquire of retention.
+        // Pairs with the acquire of retention.
         self.shared.delete_before.fetch_max(sequence, Ordering::Release);
         self.shared.wake.signal();
     }
 
-    /// Sleeps until the writer passes a threshold, a snapshot is taken, or `timeout` has passed. Returns `false` after
-    /// the journal's end. A loop should use a timeout of some seconds, because retention by age and the sync of sealed
-    /// segments depend on time alone; see [`SegmentPreparer::run`].
+    /// Sleeps until there may be work, or for `timeout`; `false` after the journal's end. Use a timeout of some
+    /// seconds: retention by age and the sync of sealed segments depend on time alone.
     #[must_use]
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         self.shared.wake.wait(timeout)
     }
 
-    /// Ends [`SegmentPreparer::wait`] in other threads, like dropping the journal.
+    /// Ends [`SegmentPreparer::wait`] in other threads.
     pub fn end(&self) {
         self.shared.wake.end();
     }
 
-    /// Checks that the newest segment and the history are still the intact files that the journal writes.
+    /// The newest segment and the history must still be the intact files that the journal writes.
     ///
     /// # Errors
     /// [`JournalError::FileLost`]; from then on every use of the journal returns it.
@@ -89,9 +81,8 @@ impl SegmentPreparer {
         self.shared.check_files(&mut self.shared.maintenance())
     }
 
-    /// Prepares and cleans up until the journal ends: the body of a helper thread. Checks the files once a second
-    /// ([`SegmentPreparer::check_files`]). Logs other errors and retries, because space may become free before the
-    /// writer needs it.
+    /// Body of a helper thread, until the journal ends. Checks the files once a second. Logs other errors and retries,
+    /// because space may become free before the writer needs it.
     ///
     /// # Errors
     /// [`JournalError::FileLost`] and failed syncs, after which the writer is refused too.
@@ -99,7 +90,7 @@ impl SegmentPreparer {
         self.run_with(|| ())
     }
 
-    /// Runs like [`SegmentPreparer::run`], and calls `on_check` after each check of the files.
+    /// Like [`SegmentPreparer::run`], with `on_check` after each check of the files.
     ///
     /// # Errors
     /// As [`SegmentPreparer::run`].

@@ -1,7 +1,5 @@
-//! Time stamps on which neighbouring segments must agree: each segment has that of the last frame before it.
-//!
-//! Two journals that have diverged have the same stream, incarnation and sequences, but different time stamps. Called
-//! when a segment gets its final name, by the helper thread or by recovery.
+//! Time stamps on which neighbouring segments must agree: two diverged journals have the same stream, incarnation and
+//! sequences, but different time stamps.
 
 use crate::own_file::open_to_write;
 use std::fs::File;
@@ -14,8 +12,8 @@ use crate::mapping::FileMapping;
 use crate::mark::{self, MarkWriter};
 use crate::scan;
 
-/// Returns the time stamp of frame `last_sequence`, the last of the sealed segment at `path` that begins with
-/// `first_sequence`, and writes it to the segment's header. 0 if that frame is missing: its reader reports the damage.
+/// Writes the time stamp of the segment's last frame to its header, and returns it. 0 if that frame is missing: its
+/// reader reports the damage.
 pub(crate) fn write_last_time(path: &Path, first_sequence: u64, last_sequence: u64) -> Result<u64, JournalError> {
     let failed = |action, error| JournalError::io(action, path, error);
     let file = open_to_write(path)?;
@@ -32,7 +30,6 @@ pub(crate) fn write_last_time(path: &Path, first_sequence: u64, last_sequence: u
     Ok(last_ns)
 }
 
-/// Reads the time stamp of the last frame, near the position given by the index.
 fn of_last(file: &File, (first_sequence, last_sequence): (u64, u64)) -> std::io::Result<u64> {
     use std::os::unix::fs::FileExt;
     let mut fixed = [0; d::FIXED_LENGTH];

@@ -1,7 +1,6 @@
-//! State shared by the writer and its helper threads.
-//!
-//! The writer takes these mutexes only when it rolls to another segment, to swap a few pointers. A thread that does I/O
-//! holds `maintenance` or `syncing`, never `segment_list`. Lock order: `maintenance`, `syncing`, `segment_list`.
+//! State shared by the writer and its helper threads. The writer takes these mutexes only to swap a few pointers at a
+//! roll. A thread that does I/O holds `maintenance` or `syncing`, never `segment_list`. Lock order: `maintenance`,
+//! `syncing`, `segment_list`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -21,12 +20,11 @@ use crate::records::SegmentRecords;
 use crate::segment::{Segment, SegmentPreparation};
 use crate::wake::WakeSignal;
 
-/// Value on its own cache line, and on its own pair of lines for processors that fetch pairs.
+/// On its own pair of cache lines, for processors that fetch pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct CachePadded<T>(pub(crate) T);
 
-/// Segment in the directory; its name follows from its first sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentEntry {
     pub(crate) first_sequence: u64,
@@ -36,20 +34,19 @@ pub(crate) struct SegmentEntry {
     pub(crate) segment_records: SegmentRecords,
 }
 
-/// Segment that takes no more frames and may not be on the device yet.
+/// May not be on the device yet.
 #[derive(Clone, Debug)]
 pub(crate) struct RolledSegment {
     pub(crate) file: Arc<File>,
-    /// Mapping, until the helper thread removes it, which takes long.
+    /// Until the helper removes the mapping, which takes long.
     pub(crate) segment: Option<Arc<Segment>>,
     pub(crate) first_sequence: u64,
     pub(crate) last_sequence: u64,
-    /// End of its frames.
     pub(crate) end: u64,
     pub(crate) sealed_ns: u64,
 }
 
-/// List of the segments. Locked only for moments.
+/// Locked only for moments.
 #[derive(Debug)]
 pub(crate) struct SegmentList {
     /// Oldest first; the last is the active one.
@@ -58,12 +55,12 @@ pub(crate) struct SegmentList {
     pub(crate) prepared: Option<Arc<Segment>>,
     /// Oldest first.
     pub(crate) rolled: VecDeque<RolledSegment>,
-    /// Segments in use under the name of a prepared one; oldest first.
+    /// In use under the name of a prepared one; oldest first.
     pub(crate) unnamed: VecDeque<(Arc<Segment>, u64)>,
 }
 
 impl SegmentList {
-    /// Reserves space for one more segment, so that the writer need not allocate when it rolls.
+    /// The writer need not allocate when it rolls.
     pub(crate) fn reserve(&mut self) {
         self.entries.reserve(2);
         self.rolled.reserve(2);
@@ -71,26 +68,22 @@ impl SegmentList {
     }
 }
 
-/// Segment in preparation, and other work of the helper. Locked during I/O.
+/// Locked during I/O.
 #[derive(Debug)]
 pub(crate) struct SegmentMaintenance {
     pub(crate) preparation: Option<SegmentPreparation>,
     pub(crate) next_number: u64,
     pub(crate) history: HistoryFile,
-    /// First sequence of the sealed segment being synced, and the synced length.
+    /// First sequence, and synced length.
     pub(crate) sealed_sync: Option<(u64, FileMapping, usize)>,
-    /// Last logged reason for postponing a deletion.
     pub(crate) deletion_blocker: String,
-    /// Set until populating pages turns out to be unsupported.
     pub(crate) populates: bool,
-    /// Frames of the newest segment seen by the last file check.
     pub(crate) known_frames: Option<KnownFrames>,
 }
 
-/// Reason why the journal accepts no more operations.
 #[derive(Debug)]
 enum Poison {
-    /// A file is lost: every refused operation returns this error.
+    /// Every refused operation returns this error.
     FileLost {
         path: PathBuf,
         loss: FileLoss,
@@ -100,24 +93,20 @@ enum Poison {
     },
 }
 
-/// State shared by the writer and its helper threads.
 #[derive(Debug)]
 pub(crate) struct SharedJournal {
     pub(crate) options: JournalOptions,
     pub(crate) incarnation: u64,
-    /// Moved by the writer at each commit.
     pub(crate) journaled_sequence: CachePadded<AtomicU64>,
-    /// Moved by the thread that has synced.
     pub(crate) synced_sequence: CachePadded<AtomicU64>,
     /// Number of journaled records, and how many of them are on the device. A segment of an earlier process counts as
     /// one.
     pub(crate) journaled_records: AtomicU64,
     pub(crate) synced_records: AtomicU64,
     pub(crate) snapshot_sequence: AtomicU64,
-    /// Everything before it is to be deleted; 0 for none.
+    /// 0: none.
     pub(crate) delete_before: AtomicU64,
     pub(crate) first_sequence: AtomicU64,
-    /// Length of the files with removed bytes; constant.
     pub(crate) removed_tail_bytes: u64,
     pub(crate) is_poisoned: CachePadded<AtomicBool>,
     poison: Mutex<Option<Poison>>,
@@ -186,12 +175,10 @@ impl SharedJournal {
         unpoisoned(self.syncing.lock())
     }
 
-    /// Returns the final path of the segment with this first sequence.
     pub(crate) fn segment_path(&self, first_sequence: u64) -> PathBuf {
         self.options.directory.join(segment_name(first_sequence))
     }
 
-    /// Returns the fixed header of the next segment.
     pub(crate) fn next_header(&self, number: u64) -> FixedHeader {
         let options = &self.options;
         let twice = self.segment_list().active.header.segment_length.saturating_mul(2);
@@ -206,20 +193,18 @@ impl SharedJournal {
         }
     }
 
-    /// Makes the journal refuse all further operations; the first reason stays.
     pub(crate) fn poison(&self, error: &JournalError) {
         unpoisoned(self.poison.lock()).get_or_insert_with(|| match error {
             JournalError::FileLost { path, loss } => Poison::FileLost { path: path.clone(), loss: *loss },
             _ => Poison::Failed { reason: error.to_string() },
         });
-        // Release: pairs with the acquire of `check_poison`; the reason is there before the flag.
+        // Pairs with the acquire of `check_poison`; the reason is there before the flag.
         self.is_poisoned.0.store(true, Ordering::Release);
     }
 
-    /// Fails if the journal has failed before.
     #[inline]
     pub(crate) fn check_poison(&self) -> Result<(), JournalError> {
-        // Acquire: pairs with the release of `poison`.
+        // Pairs with the release of `poison`.
         if self.is_poisoned.0.load(Ordering::Acquire) { Err(self.poisoned_error()) } else { Ok(()) }
     }
 

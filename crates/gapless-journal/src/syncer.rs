@@ -1,8 +1,5 @@
-//! The syncer: syncs journaled frames to the device, for tier `sync`.
-//!
-//! For a helper thread, because a sync blocks: `msync` of the written part of a mapped segment, otherwise `fdatasync`.
-//! A failed sync is fatal forever (decision 7): the kernel may have dropped the data, and would report success the next
-//! time.
+//! The syncer: syncs journaled frames, for tier `sync`, on a helper thread. A failed sync is fatal forever (decision
+//! 7): the kernel may have dropped the data, and would report success the next time.
 
 use std::fs::File;
 use std::io;
@@ -30,13 +27,9 @@ impl Syncer {
         Self { shared }
     }
 
-    /// Syncs everything committed before this call, including the rest of older segments, and returns the last synced
-    /// sequence. Blocks. Does nothing if everything is on the device already.
-    ///
-    /// Consensus records committed before this call are synced too, although the sequence need not have moved;
-    /// [`crate::Journal::sync`] does both on the writer's thread.
-    ///
-    /// The synced mark is written afterwards, so it reaches the device with the next sync.
+    /// Syncs everything committed before this call, consensus records included; returns the last synced sequence.
+    /// Blocks, unless everything is on the device already. The synced mark is written afterwards, so it reaches the
+    /// device with the next sync.
     ///
     /// # Errors
     /// [`JournalError::SyncFailed`] once, [`JournalError::Poisoned`] from then on.
@@ -57,11 +50,11 @@ impl Syncer {
                 // Acquire: pairs with the release of `move_mark`. Under the lock that a roll takes, so everything up to
                 // here is in the listed segments.
                 let target = shared.journaled_sequence.0.load(Ordering::Acquire);
-                // Acquire: pairs with the release of the writer's `count_records`.
+                // Pairs with the release of the writer's `count_records`.
                 let records = shared.journaled_records.load(Ordering::Acquire);
                 (target, records, list.active.clone(), list.rolled.clone())
             };
-            // Relaxed: only holders of `syncing` write it, and its mutex orders them.
+            // Relaxed: ordered by the mutex of `syncing`.
             let has_records = records != shared.synced_records.load(Ordering::Relaxed);
             if target <= self.synced_sequence() && !has_records {
                 return Ok(self.synced_sequence());
@@ -75,18 +68,16 @@ impl Syncer {
             }
             shared.sync_written(&active)?;
             fault::crash_point("after_sync");
-            // Meanwhile retention may have removed some of them, and a roll may have added others.
+            // Meanwhile retention may have removed some, and a roll may have added others.
             let is_synced = |file: &Arc<File>| rolled.iter().any(|synced| Arc::ptr_eq(&synced.file, file));
             shared.segment_list().rolled.retain(|each| !is_synced(&each.file));
             shared.move_synced(&active, target, synced_position)?;
-            // Relaxed: as above.
             shared.synced_records.store(records, Ordering::Relaxed);
             return Ok(self.synced_sequence());
         }
     }
 
-    /// Syncs like [`Syncer::sync`], and checks that the journal's files still exist: for a caller that then writes a
-    /// state or a snapshot above the journal.
+    /// For a caller that then writes a state or a snapshot above the journal.
     ///
     /// # Errors
     /// As [`Syncer::sync`]; [`JournalError::FileLost`].
@@ -96,7 +87,7 @@ impl Syncer {
         Ok(synced)
     }
 
-    /// Syncs the marks themselves: the last step of an orderly end.
+    /// The last step of an orderly end.
     ///
     /// # Errors
     /// As [`Syncer::sync`].
@@ -107,7 +98,7 @@ impl Syncer {
         self.shared.sync_file(&active.file, || active.path())
     }
 
-    /// Asks the journal's disk for permission, for a file next to the journal.
+    /// For a file next to the journal.
     ///
     /// # Errors
     /// Error to return instead of doing the work.
@@ -115,21 +106,16 @@ impl Syncer {
         self.shared.options.environment.check_disk(operation)
     }
 
-    /// Returns the last sequence on the device.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
-        // Acquire: pairs with the release of `move_synced`.
         self.shared.synced_sequence.0.load(Ordering::Acquire)
     }
 
-    /// Returns the last sequence passed to the operating system.
     #[must_use]
     pub fn journaled_sequence(&self) -> u64 {
-        // Acquire: pairs with the release of `move_mark`.
         self.shared.journaled_sequence.0.load(Ordering::Acquire)
     }
 
-    /// Makes the next sync fail like that of a broken device; for tests of the consequences.
     #[cfg(any(test, debug_assertions))]
     pub fn fail_next_sync(&self) {
         self.shared.fails_next_sync.store(true, Ordering::SeqCst);
@@ -137,14 +123,13 @@ impl Syncer {
 }
 
 impl SharedJournal {
-    /// Syncs a file's data. The caller holds `syncing`.
+    /// The caller holds `syncing`.
     pub(crate) fn sync_file(&self, file: &File, path: impl Fn() -> PathBuf) -> Result<(), JournalError> {
         self.sync_by(|| file.sync_data(), path)
     }
 
-    /// Syncs the written part of the active segment: header page, index and frames up to the journaled mark. Skips
-    /// pages made present ahead of the writer, because a sync would write-protect them again. The caller holds
-    /// `syncing`.
+    /// Header page, index and frames up to the journaled mark; not the pages made present ahead of the writer, because
+    /// a sync would write-protect them again. The caller holds `syncing`.
     pub(crate) fn sync_written(&self, active: &Segment) -> Result<(), JournalError> {
         let path = || active.path();
         match (self.options.flush, active.mark(JOURNALED_MARK_OFFSET)) {
@@ -152,7 +137,7 @@ impl SharedJournal {
                 let end = (mark.first & !SEALED_BIT) as usize;
                 self.sync_by(|| active.mapping.sync(0..end), path)
             }
-            // Without the mark the end of the frames is unknown, so sync everything.
+            // The end of the frames is unknown.
             (Flush::Mapped, None) | (Flush::Write, _) => self.sync_file(&active.file, path),
         }
     }
@@ -166,10 +151,10 @@ impl SharedJournal {
         synced.map_err(|error| self.sync_failed(path(), error))
     }
 
-    /// Moves the synced mark forward, never back. `position` is not 0 if records were synced, together with everything
-    /// before it in `active`. The caller holds `syncing`.
+    /// Forward only. `position` is not 0 if records were synced, with everything before it in `active`. The caller
+    /// holds `syncing`.
     pub(crate) fn move_synced(&self, active: &Segment, sequence: u64, position: u64) -> Result<(), JournalError> {
-        // Relaxed: only holders of `syncing` write it, and its mutex orders them.
+        // Relaxed: ordered by the mutex of `syncing`.
         let synced_sequence = self.synced_sequence.0.load(Ordering::Relaxed);
         if sequence > synced_sequence || position != 0 {
             let sequence = sequence.max(synced_sequence);
@@ -181,7 +166,7 @@ impl SharedJournal {
                     error
                 },
             )?;
-            // Release: pairs with the acquire of `synced_sequence`; the sync is done before it.
+            // Pairs with the acquire of `synced_sequence`; the sync is done before it.
             self.synced_sequence.0.store(sequence, Ordering::Release);
         }
         Ok(())
@@ -199,7 +184,6 @@ impl SharedJournal {
 
 #[cfg(test)]
 mod tests {
-    //! Tests of failed syncs: they are fatal forever, and the next process repairs the journal as far as possible.
     use crate::test_frames::frames;
     use crate::{Flush, Journal, JournalError, JournalOptions};
 

@@ -1,8 +1,5 @@
-//! Frames for the tests of this crate.
-
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
-/// Builds `count` frames from sequence `first`, with payloads of `payload_length` bytes that depend on the sequence.
 pub(crate) fn frames(first: u64, count: u64, payload_length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for sequence in first..first + count {
@@ -11,7 +8,6 @@ pub(crate) fn frames(first: u64, count: u64, payload_length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Appends one padded frame.
 pub(crate) fn push_frame(bytes: &mut Vec<u8>, sequence: u64, payload_length: usize) {
     let start = bytes.len();
     bytes.resize(start + aligned_length(HEADER_LENGTH + payload_length), 0);

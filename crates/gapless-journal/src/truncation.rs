@@ -1,5 +1,3 @@
-//! `truncate_after`: removes frames that no other part has acted on yet (decision 2).
-
 use crate::own_file::open_to_write;
 use gapless_agent::checked_file;
 use std::sync::Arc;
@@ -20,12 +18,9 @@ use crate::shared_journal::SegmentEntry;
 use crate::{index, scan};
 
 impl Journal {
-    /// Removes everything after the frame of `sequence`, on the device too, so that none of it reappears; the next
-    /// append continues with `sequence + 1`. Blocks; not for the hot path. Does nothing if no frame or record follows.
-    ///
-    /// Consensus records after that frame are removed too, including a checkpoint, even if `sequence` is the last
-    /// frame. Consensus appends its records again (decision 2); until that is committed, the journal has only the
-    /// records before `sequence`.
+    /// Removes everything after the frame of `sequence`, on the device too, so that none of it reappears. Blocks; not
+    /// for the hot path. Does nothing if no frame or record follows. Also removes later consensus records, even a
+    /// checkpoint: consensus appends its records again (decision 2).
     ///
     /// # Errors
     /// [`JournalError::TruncatesReleased`] if a later frame is released (see [`Journal::set_released`]);
@@ -60,7 +55,7 @@ impl Journal {
         let kept = entries[keep];
         let segment = if keep + 1 == entries.len() { self.active.clone() } else { self.reopen(kept)? };
 
-        // First, because all segments named by the history must exist.
+        // All segments named by the history must exist.
         let history = maintenance.history.history();
         let newest_sequence = history.newest_sequence.min(kept.first_sequence);
         shared.set_history(&mut maintenance, JournalHistory { newest_sequence, ..history })?;
@@ -68,8 +63,8 @@ impl Journal {
         let (position, last_sequence) = position_after(&segment, kept.first_sequence, sequence)?;
         assert_eq!(last_sequence, sequence, "the journal holds every frame up to its last");
 
-        // Marks first: from here on no mark vouches for the bytes about to be removed. After an interruption they are
-        // either frames that were kept, or bytes after the marks that recovery removes.
+        // Marks first: no mark vouches for the bytes about to be removed. After an interruption they are either frames
+        // that were kept, or bytes that recovery removes.
         segment.write_mark(JOURNALED_MARK_OFFSET, position as u64, sequence);
         if let Some(times) = segment.mark(TIMES_MARK_OFFSET).filter(|times| times.second != 0) {
             segment.write_mark(TIMES_MARK_OFFSET, times.first, 0);
@@ -116,8 +111,7 @@ impl Journal {
         self.move_mark()
     }
 
-    /// Reopens a sealed segment for writing, perhaps as the newest. Its marks hold on this boot from here on, like
-    /// those of each segment when this journal was opened.
+    /// The marks hold on this boot from here on.
     fn reopen(&self, entry: SegmentEntry) -> Result<Arc<Segment>, JournalError> {
         let path = self.shared.segment_path(entry.first_sequence);
         let file = open_to_write(&path)?;
@@ -134,8 +128,7 @@ impl Journal {
         Ok(Arc::new(segment))
     }
 
-    /// Removes the segments after the first of `entries`, newest first. Each is removed only after its predecessor is
-    /// no longer sealed, so that recovery does not miss it.
+    /// Newest first, each after its predecessor is no longer sealed, so that recovery does not miss it.
     fn remove_after(&self, entries: &[SegmentEntry]) -> Result<(), JournalError> {
         for pair in entries.windows(2).rev() {
             let (before, last) = (pair[0], pair[1]);
@@ -159,7 +152,6 @@ impl Journal {
     }
 }
 
-/// Returns the end of the frame of `sequence`.
 fn position_after(segment: &Segment, first_sequence: u64, sequence: u64) -> Result<(usize, u64), JournalError> {
     let header = &segment.header;
     let frames_offset = header.frames_offset as usize;
@@ -195,12 +187,11 @@ fn position_after(segment: &Segment, first_sequence: u64, sequence: u64) -> Resu
     Ok((position, at - 1))
 }
 
-/// Returns the records before `position` among the contents `kept` of a segment.
 fn records_before(segment: &Segment, kept: SegmentEntry, position: usize) -> Result<SegmentRecords, JournalError> {
     match kept.segment_records {
         SegmentRecords::Empty => return Ok(SegmentRecords::Empty),
         SegmentRecords::Checkpoint { position: at, .. } if at < position as u64 => return Ok(kept.segment_records),
-        // Some records are truncated, perhaps all: scan the frames before `position`.
+        // Some records are truncated, perhaps all.
         SegmentRecords::Records | SegmentRecords::Checkpoint { .. } => {}
     }
     let mapping = crate::mapping::FileMapping::read_only(&segment.file, segment.header.segment_length as usize)

@@ -1,9 +1,6 @@
-//! [`UnlinkedSegment`]: frames in a file without a name. It is never recovered: it ends with its process.
-//!
-//! For data that is on disk only because memory is too small: the backlog of calls. It has the frames and checks of a
-//! journal's segment, but nothing for recovery: no header, no marks, no index, no sync. The user keeps the position of
-//! each batch of frames in memory. Bytes are written by `pwrite` and read by `pread`, so a full or failing disk is an
-//! error and never a signal.
+//! [`UnlinkedSegment`]: frames in a file without a name, never recovered; for data that is on disk only because memory
+//! is too small: the backlog of calls. No header, marks, index or sync; the user keeps the positions. `pwrite` and
+//! `pread` make a full or failing disk an error, never a signal.
 
 use std::fs::File;
 use std::io;
@@ -23,18 +20,17 @@ use crate::error::{FrameFault, JournalError};
 use crate::frame_batch::FrameBatch;
 use crate::scan::check_frame;
 
-/// Unnamed file to which frames are appended, readable at any position. One thread writes and reads.
+/// Frames are readable at any position. One thread writes and reads.
 #[derive(Debug)]
 pub struct UnlinkedSegment {
     file: File,
-    /// Directory of the file system; the file has no path.
     directory: PathBuf,
     disk: Option<Arc<dyn Disk>>,
     length_bytes: u64,
 }
 
 impl UnlinkedSegment {
-    /// Creates one in the file system of `directory`. With a `disk`, each write asks it first.
+    /// In the file system of `directory`; each write asks `disk` first.
     ///
     /// # Errors
     /// The directory is missing or accepts no files.
@@ -46,7 +42,6 @@ impl UnlinkedSegment {
         Ok(Self { file, directory: directory.to_owned(), disk, length_bytes: 0 })
     }
 
-    /// Returns the number of bytes of frames.
     #[must_use]
     pub const fn length_bytes(&self) -> u64 {
         self.length_bytes
@@ -68,8 +63,8 @@ impl UnlinkedSegment {
         Ok(position)
     }
 
-    /// Reads `frames.len()` bytes of frames from `position`, where a batch was appended, and checks each: both
-    /// checksums, sequences that continue from `first_sequence`, and no remainder.
+    /// `position`: where a batch was appended. Checks both checksums, sequences that continue from `first_sequence`,
+    /// and that nothing remains.
     ///
     /// # Errors
     /// Error of the disk, or [`JournalError::UnlinkedDamaged`] with the position of the first changed frame.
@@ -104,12 +99,12 @@ impl UnlinkedSegment {
     }
 }
 
-/// Wraps an error without the remedy for a journal without space, which does not apply here.
+/// The remedy for a journal without space does not apply here.
 fn refused(action: &'static str, directory: &Path, source: io::Error) -> JournalError {
     JournalError::Io { action, path: directory.to_owned(), source }
 }
 
-/// Opens a file that never has a name, or, if the file system cannot create one, unlinks it at once.
+/// Unlinks a named file if the file system has no unnamed ones.
 fn nameless(directory: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR) {

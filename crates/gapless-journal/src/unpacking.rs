@@ -1,5 +1,5 @@
-//! [`SegmentUnpacker`]: unpacks a compressed segment of an archive into memory piece by piece, as it is read. The positions
-//! of its pieces, and the unpacked pieces, are cached for later readers in the process.
+//! [`SegmentUnpacker`]: unpacks a compressed segment into memory piece by piece, as it is read; pieces and positions
+//! are cached for later readers.
 
 use crate::archived::ArchiveLocation;
 use crate::compressed::{CompressedPiece, header_page_of, pieces_of};
@@ -11,34 +11,30 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-/// Limit of segments with unpacked pieces in memory: each has a file descriptor.
+/// Each segment in memory has a file descriptor.
 const UNPACKED_MAX: usize = 64;
-/// Limit of their bytes; the segment being read may use as many as it needs.
+/// The segment being read may use as many as it needs.
 const UNPACKED_BYTES_MAX: u64 = 128 << 20;
-/// Limit of cached piece positions of all segments: 32 MiB.
+/// Of all segments: 32 MiB.
 const KNOWN_PIECES_MAX: usize = 1 << 20;
 
-/// A segment that is read.
 #[derive(Debug)]
 pub(crate) struct SegmentUnpacker {
     stored: File,
     unpacked: Arc<UnpackedSegment>,
 }
 
-/// State shared by all readers of a segment.
 #[derive(Debug)]
 struct UnpackedSegment {
-    /// The segment, with holes where it is not unpacked yet.
+    /// With holes where it is not unpacked yet.
     memory: File,
     pieces: Arc<[CompressedPiece]>,
-    /// Flag per piece: it is in memory.
     is_unpacked: Box<[AtomicBool]>,
-    /// Total length of these pieces. Locked during unpacking.
+    /// Total length in memory; locked during unpacking.
     bytes: Mutex<u64>,
 }
 
 impl SegmentUnpacker {
-    /// Begins with the archived file `stored`, and loads the header page into memory.
     pub(crate) fn begin(archived: &ArchiveLocation, stored: File) -> io::Result<Self> {
         let found = unpoisoned(UNPACKING_CACHE.lock()).find(archived);
         let unpacked = match found {
@@ -53,12 +49,11 @@ impl SegmentUnpacker {
         Ok(Self { stored, unpacked })
     }
 
-    /// Returns the segment in memory; only unpacked parts may be read.
     pub(crate) fn memory(&self) -> &File {
         &self.unpacked.memory
     }
 
-    /// Unpacks the range between two positions of the segment. Returns the end of the last unpacked piece.
+    /// Returns the end of the last unpacked piece.
     ///
     /// # Errors
     /// The archive cannot be read, or is damaged.
@@ -69,12 +64,11 @@ impl SegmentUnpacker {
         for (piece, is_unpacked) in
             pieces.iter().zip(is_unpacked).skip(first).take_while(|(piece, _)| piece.position < to)
         {
-            // Acquire: the piece's bytes are in memory; pairs with the release below.
+            // The piece's bytes are in memory; pairs with the release below.
             if !is_unpacked.load(Ordering::Acquire) {
                 let mut bytes = unpoisoned(bytes.lock());
                 let piece_bytes = piece.unpack(&self.stored)?;
                 memory.write_all_at(&piece_bytes, piece.position)?;
-                // Another thread may have been faster, with the same bytes.
                 if !is_unpacked.swap(true, Ordering::Release) {
                     *bytes += piece_bytes.len() as u64;
                 }
@@ -84,11 +78,9 @@ impl SegmentUnpacker {
         Ok(end)
     }
 
-    /// Returns the position in the archived file for a position of the segment.
     pub(crate) fn stored_at(&self, position: u64) -> u64 {
         let pieces = &self.unpacked.pieces;
         let behind = pieces.partition_point(|piece| piece.position <= position);
-        // The header page is stored unchanged.
         behind.checked_sub(1).map_or(position, |at| pieces[at].stored_at)
     }
 }
@@ -110,7 +102,6 @@ impl UnpackedSegment {
 
 static UNPACKING_CACHE: LazyLock<Mutex<UnpackingCache>> = LazyLock::new(Mutex::default);
 
-/// Cache for later readers.
 #[derive(Default)]
 struct UnpackingCache {
     segments: HashMap<ArchiveLocation, CachedSegment>,
@@ -120,7 +111,6 @@ struct UnpackingCache {
 struct CachedSegment {
     pieces: Arc<[CompressedPiece]>,
     unpacked: Option<Arc<UnpackedSegment>>,
-    /// Number of the last use, in order of time.
     used: u64,
 }
 
@@ -151,7 +141,7 @@ impl UnpackingCache {
         self.segments.insert(archived.clone(), CachedSegment { pieces, unpacked, used: self.uses });
     }
 
-    /// Drops unpacked pieces, least recently used first.
+    /// Least recently used first.
     fn make_room(&mut self) {
         let mut unpacked: Vec<_> = self.segments.values_mut().filter(|segment| segment.unpacked.is_some()).collect();
         unpacked.sort_unstable_by_key(|segment| std::cmp::Reverse(segment.used));

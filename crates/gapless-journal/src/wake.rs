@@ -1,6 +1,4 @@
-//! Wakes the helper thread, without a system call unless it sleeps.
-//!
-//! Signalled by the writer at thresholds; the preparer waits.
+//! Wakes the helper thread, without a system call unless it sleeps. Signalled by the writer at thresholds.
 
 #[cfg(loom)]
 use loom::sync::{
@@ -17,7 +15,6 @@ use std::time::Duration;
 
 use crate::disk::unpoisoned;
 
-/// Signal from the writer to its helper thread, without a system call unless the helper sleeps.
 #[derive(Debug)]
 pub(crate) struct WakeSignal {
     is_due: AtomicBool,
@@ -47,7 +44,7 @@ impl WakeSignal {
         self.is_due.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         if self.is_parked.load(Ordering::Relaxed) {
-            // With the mutex the helper is either before its check or asleep, never between.
+            // The helper is either before its check or asleep, never between.
             let _guard = unpoisoned(self.mutex.lock());
             self.condvar.notify_all();
         }
@@ -62,13 +59,13 @@ impl WakeSignal {
         self.is_ended.load(Ordering::SeqCst)
     }
 
-    /// Sleeps until there is work, or `timeout` has passed. Returns `false` at the end.
+    /// Returns `false` at the end.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> bool {
         let mut guard = unpoisoned(self.mutex.lock());
         // Relaxed: the fence orders it, see `signal`.
         self.is_parked.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        // AcqRel: pairs with the swap in `signal`.
+        // Pairs with the swap in `signal`.
         while !self.is_due.swap(false, Ordering::AcqRel) && !self.is_ended() {
             match timeout {
                 None => guard = unpoisoned(self.condvar.wait(guard)),
@@ -123,7 +120,6 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Every interleaving of a signal with a helper about to sleep.
     use super::WakeSignal;
     use loom::sync::Arc;
 
@@ -133,7 +129,6 @@ mod loom_tests {
             let wake = Arc::new(WakeSignal::default());
             let helper = loom::thread::spawn({
                 let wake = wake.clone();
-                // A lost signal would leave it asleep forever, which loom reports.
                 move || assert!(wake.wait(None))
             });
             wake.signal();

@@ -1,6 +1,4 @@
-//! The write buffer of the `pwrite` path: collects frames and writes them when it is full.
-//!
-//! Used only by the journal's writer. Buffered bytes do not survive the process.
+//! The write buffer of the `pwrite` path; buffered bytes do not survive the process.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +8,6 @@ use std::os::unix::fs::FileExt;
 pub(crate) struct WriteBuffer {
     bytes: Box<[u8]>,
     filled: usize,
-    /// File position of the buffer's first byte.
     position: u64,
 }
 
@@ -19,14 +16,12 @@ impl WriteBuffer {
         Self { bytes: vec![0; length].into_boxed_slice(), filled: 0, position }
     }
 
-    /// Restarts at `position`, in a file whose buffer is empty.
     pub(crate) fn restart(&mut self, position: u64) {
         debug_assert_eq!(self.filled, 0, "a buffer is flushed before its file changes");
         self.filled = 0;
         self.position = position;
     }
 
-    /// Adds `frames`; writes out as needed.
     pub(crate) fn push(&mut self, file: &File, frames: &[u8]) -> io::Result<()> {
         if frames.len() > self.bytes.len() - self.filled {
             self.flush(file)?;

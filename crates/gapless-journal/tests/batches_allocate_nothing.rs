@@ -1,5 +1,4 @@
-//! Steady state: appending and committing allocate nothing, even during rolls to a prepared segment; neither does
-//! replay within a segment. A separate program, because its allocator counts.
+//! Covers rolls to a prepared segment too. A separate program, because its allocator counts.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

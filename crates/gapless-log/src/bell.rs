@@ -76,7 +76,6 @@ impl Bell {
     /// Makes the bell of an instance.
     ///
     /// # Errors
-    ///
     /// As [`Region::create`].
     pub fn create() -> Result<Self, LogError> {
         Ok(Self { region: Region::create(BELL_LENGTH)? })

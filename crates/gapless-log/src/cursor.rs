@@ -141,7 +141,6 @@ impl GatingCursor {
     /// there are.
     ///
     /// # Errors
-    ///
     /// [`LogError::Truncated`] if the window now ends before this cursor; call [`GatingCursor::rewind`].
     #[cfg(not(loom))]
     #[inline]
@@ -155,7 +154,6 @@ impl GatingCursor {
     /// For model checking: as many as fit.
     ///
     /// # Errors
-    ///
     /// As for `available`.
     #[cfg(loom)]
     pub fn copy_available(&mut self, bytes: &mut Vec<u8>) -> Result<(), LogError> {
@@ -168,7 +166,6 @@ impl GatingCursor {
     /// Releases `length_bytes` of the readable frames to the writer.
     ///
     /// # Panics
-    ///
     /// If it would go beyond the readable frames.
     #[inline]
     pub fn advance(&mut self, length_bytes: usize) {
@@ -179,7 +176,6 @@ impl GatingCursor {
     /// Releases nothing to the writer yet; the next [`GatingCursor::advance`] does, even by 0.
     ///
     /// # Panics
-    ///
     /// If it would go beyond the readable frames.
     #[inline]
     pub fn advance_quietly(&mut self, length_bytes: usize) {
@@ -269,11 +265,9 @@ impl FreeCursor {
     /// `buffer` is left to [`FreeCursor::read`]: [`FreeRead::Frame`] of 0 bytes.
     ///
     /// # Errors
-    ///
     /// As for [`FreeCursor::read`].
     ///
     /// # Panics
-    ///
     /// If the length of `buffer` is not a multiple of 8.
     pub fn read_many(&mut self, buffer: &mut [u8]) -> Result<FreeRead, LogError> {
         if !self.look()? {
@@ -319,7 +313,6 @@ impl FreeCursor {
     /// `buffer` grows as needed.
     ///
     /// # Errors
-    ///
     /// [`LogError::Corrupt`] if the writer broke the protocol.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<FreeRead, LogError> {
         if !self.look()? {

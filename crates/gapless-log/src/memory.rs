@@ -90,7 +90,6 @@ impl Memory {
     /// up to the caller.
     ///
     /// # Errors
-    ///
     /// [`LogError::Corrupt`] for an invalid position.
     #[inline]
     pub(crate) fn foreign_position(&self, number: usize) -> Result<u64, LogError> {
@@ -101,7 +100,6 @@ impl Memory {
     /// [`d::NOWHERE`] if the frame was truncated.
     ///
     /// # Errors
-    ///
     /// As [`Memory::foreign_position`].
     #[inline]
     pub(crate) fn foreign_index_position(&self, sequence: u64) -> Result<u64, LogError> {

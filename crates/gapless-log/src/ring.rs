@@ -19,7 +19,6 @@ const WOKEN: u64 = 2;
 /// One end usually goes to another process, which opens it by [`RingWriter::open`] or [`RingReader::open`].
 ///
 /// # Errors
-///
 /// Sizes are out of range, or the operating system refuses.
 pub fn create(
     kind: &MemoryKind,
@@ -61,7 +60,6 @@ impl RingWriter {
     /// Opens the publisher's end of a ring of another process, by a descriptor that it passed.
     ///
     /// # Errors
-    ///
     /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
     /// impossible.
     #[cfg(not(loom))]
@@ -72,7 +70,6 @@ impl RingWriter {
     /// Opens a file of this process's user.
     ///
     /// # Errors
-    ///
     /// As [`RingWriter::open`].
     #[cfg(not(loom))]
     pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
@@ -123,7 +120,6 @@ impl RingWriter {
     /// Space for a frame, to be written in place.
     ///
     /// # Errors
-    ///
     /// [`LogError::Full`] until the reader moves on; [`LogError::TooLong`]; [`LogError::Corrupt`] if the reader's
     /// position is impossible.
     #[cfg(not(loom))]
@@ -138,7 +134,6 @@ impl RingWriter {
     /// The reader sees the frame after [`RingWriter::publish`]; publish the fragments of one message together.
     ///
     /// # Panics
-    ///
     /// If there is no room for it, so that it cannot have been claimed, or it is shorter than a header.
     #[inline]
     pub fn commit(&mut self, length: usize) {
@@ -150,11 +145,9 @@ impl RingWriter {
     /// Copies in and commits a whole frame, padded to 8 bytes.
     ///
     /// # Errors
-    ///
     /// As for `claim`.
     ///
     /// # Panics
-    ///
     /// If the length of `frame` is not a multiple of 8.
     #[inline]
     pub fn append(&mut self, frame: &[u8]) -> Result<(), LogError> {
@@ -264,7 +257,6 @@ impl RingReader {
     /// Opens the publisher's end of a ring of another process, by a descriptor that it passed.
     ///
     /// # Errors
-    ///
     /// [`LogError::Foreign`] unless it is a ring in [`MemoryKind::Shared`]; [`LogError::Corrupt`] if its positions are
     /// impossible.
     #[cfg(not(loom))]
@@ -275,7 +267,6 @@ impl RingReader {
     /// Opens a file of this process's user.
     ///
     /// # Errors
-    ///
     /// As [`RingReader::open`].
     #[cfg(not(loom))]
     pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
@@ -291,7 +282,6 @@ impl RingReader {
     /// Length of the next frame, bytes, without padding.
     ///
     /// # Errors
-    ///
     /// [`LogError::Corrupt`] if the writer's position or the length is impossible. The ring is unusable then.
     #[inline]
     pub fn next_length(&mut self) -> Result<Option<usize>, LogError> {
@@ -360,7 +350,6 @@ impl RingReader {
     /// bytes: only the copy counts.
     ///
     /// # Panics
-    ///
     /// If the length of `buffer` is not a multiple of 8, or greater than the capacity.
     #[inline]
     pub fn copy(&self, buffer: &mut [u8]) {
@@ -370,7 +359,6 @@ impl RingReader {
     /// Like [`RingReader::copy`], for a frame `offset_bytes` after the next one.
     ///
     /// # Panics
-    ///
     /// As [`RingReader::copy`], and if `offset_bytes` is not a multiple of 8.
     #[inline]
     pub fn copy_at(&self, offset_bytes: usize, buffer: &mut [u8]) {
@@ -386,7 +374,6 @@ impl RingReader {
     /// The writer gets the room at the next [`RingReader::release`].
     ///
     /// # Panics
-    ///
     /// If it would pass the writer.
     #[inline]
     pub fn advance(&mut self, length: usize) {
@@ -417,7 +404,6 @@ impl RingReader {
     /// Publishes a word about the reader, in a cache line that is read only on request.
     ///
     /// # Panics
-    ///
     /// If `number` is not below [`d::NOTES`].
     #[inline]
     pub fn note(&self, number: usize, value: u64) {
@@ -464,7 +450,6 @@ impl RingNotes {
     /// 0 before the first note.
     ///
     /// # Panics
-    ///
     /// If `number` is not below [`d::NOTES`].
     #[must_use]
     pub fn read(&self, number: usize) -> u64 {

@@ -24,7 +24,6 @@ impl StreamIdentity {
     /// Every layout that has both has them in this order.
     ///
     /// # Panics
-    ///
     /// If `bytes` has fewer than 24 bytes at `offset`.
     #[must_use]
     pub fn at(bytes: &[u8], offset: usize) -> Self {
@@ -97,11 +96,9 @@ impl WindowOptions {
     /// Makes an empty window.
     ///
     /// # Errors
-    ///
     /// Sizes are out of range, or the operating system refuses.
     ///
     /// # Panics
-    ///
     /// If `first_sequence` is 0.
     pub fn create(&self, first_sequence: u64) -> Result<(WindowWriter, Releaser), LogError> {
         assert!(first_sequence > 0, "sequences start at 1");
@@ -190,7 +187,6 @@ impl WindowWriter {
     /// Makes room for a frame of `length` bytes after the last committed one.
     ///
     /// # Errors
-    ///
     /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor is too far behind.
     #[inline]
     fn reserve(&mut self, length: usize) -> Result<u64, LogError> {
@@ -215,7 +211,6 @@ impl WindowWriter {
     /// Whether frames of `padded_bytes` in total can be claimed one after the other now.
     ///
     /// # Errors
-    ///
     /// [`LogError::TooLong`] if they never can, because they need more than half of the capacity.
     pub fn has_room(&mut self, padded_bytes: usize) -> Result<bool, LogError> {
         let limit_bytes = self.memory.capacity() / 2;
@@ -251,7 +246,6 @@ impl WindowWriter {
     /// claim. Length and sequence in the frame must be those that are committed: free cursors rely on them.
     ///
     /// # Errors
-    ///
     /// As for [`WindowWriter::append`].
     #[cfg(not(loom))]
     #[inline]
@@ -268,7 +262,6 @@ impl WindowWriter {
     /// The frame becomes visible with [`WindowWriter::publish`].
     ///
     /// # Panics
-    ///
     /// If `sequence` is not the next one, if less was claimed, or if the frame is shorter than a header.
     #[inline]
     pub fn commit(&mut self, length: usize, sequence: u64) {
@@ -314,7 +307,6 @@ impl WindowWriter {
     /// and rewound if it had to. The caller ensures that nothing is released meanwhile.
     ///
     /// # Errors
-    ///
     /// [`LogError::TruncatesReleased`] if `sequence` is below the released one.
     pub fn truncate_after(&mut self, sequence: u64) -> Result<(), LogError> {
         if sequence >= self.tail_sequence {
@@ -430,7 +422,6 @@ impl Releaser {
     /// Promises that every frame before `position`, the last of them `sequence`, has reached the stream's tier.
     ///
     /// # Panics
-    ///
     /// If `position` goes back or lies beyond the appended frames.
     #[inline]
     pub fn release(&mut self, position: u64, sequence: u64) {
@@ -451,7 +442,6 @@ impl Window {
     /// Opens the window of another process, read-only.
     ///
     /// # Errors
-    ///
     /// [`LogError::Foreign`] unless it is a window in [`MemoryKind::Shared`].
     #[cfg(not(loom))]
     pub fn open(fd: rustix::fd::OwnedFd) -> Result<Self, LogError> {
@@ -461,7 +451,6 @@ impl Window {
     /// Opens a file of this process's user, read-only.
     ///
     /// # Errors
-    ///
     /// As [`Window::open`].
     #[cfg(not(loom))]
     pub fn open_file(path: &std::path::Path) -> Result<Self, LogError> {
@@ -477,7 +466,6 @@ impl Window {
     /// Read-only descriptor to pass to another process.
     ///
     /// # Errors
-    ///
     /// The operating system has no descriptors left.
     #[cfg(not(loom))]
     pub fn read_only_fd(&self) -> Result<rustix::fd::OwnedFd, LogError> {

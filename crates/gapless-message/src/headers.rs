@@ -42,7 +42,6 @@ impl Headers {
     /// Each header as u16 length, name, u32 length, value, little-endian.
     ///
     /// # Errors
-    ///
     /// The headers are too long; `into` is then unchanged.
     pub fn encode(&self, into: &mut Vec<u8>) -> Result<(), String> {
         let before = into.len();

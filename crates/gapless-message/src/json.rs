@@ -11,7 +11,6 @@ impl Json {
     /// Checks and wraps a text.
     ///
     /// # Errors
-    ///
     /// The text is not one JSON value.
     pub fn new(text: impl Into<Vec<u8>>) -> Result<Self, MessageError> {
         let text = text.into();

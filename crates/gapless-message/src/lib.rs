@@ -144,21 +144,18 @@ pub trait Message: Sized + Send + 'static {
     /// Appends the encoded message.
     ///
     /// # Errors
-    ///
     /// The value cannot be encoded; `into` is then unchanged.
     fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError>;
 
     /// Decodes all of `bytes`.
     ///
     /// # Errors
-    ///
     /// The bytes are no such message.
     fn decode(bytes: &[u8]) -> Result<Self, MessageError>;
 
     /// Encodes for a program that knows only `version`.
     ///
     /// # Errors
-    ///
     /// As [`Message::encode`]; also for an unsupported version, and for a value that the version cannot hold.
     fn encode_as(&self, version: u32, into: &mut Vec<u8>) -> Result<(), MessageError> {
         if version == Self::VERSION { self.encode(into) } else { Err(MessageError::other_version::<Self>(version)) }
@@ -167,7 +164,6 @@ pub trait Message: Sized + Send + 'static {
     /// Decodes a message of a program that knows only `version`.
     ///
     /// # Errors
-    ///
     /// As [`Message::decode`]; also for an unsupported version.
     fn decode_as(version: u32, bytes: &[u8]) -> Result<Self, MessageError> {
         if version == Self::VERSION { Self::decode(bytes) } else { Err(MessageError::other_version::<Self>(version)) }
@@ -181,7 +177,6 @@ pub trait Message: Sized + Send + 'static {
     /// Decodes from a buffer that may be kept; its content is unspecified afterwards.
     ///
     /// # Errors
-    ///
     /// As [`Message::decode_as`].
     fn decode_owned(version: u32, bytes: &mut Vec<u8>) -> Result<Self, MessageError> {
         Self::decode_as(version, bytes)
@@ -196,7 +191,6 @@ pub trait Message: Sized + Send + 'static {
     /// Encodes the message as JSON, for people and tools.
     ///
     /// # Errors
-    ///
     /// The type has no JSON form, or the value does not fit it.
     fn to_json(&self) -> Result<Vec<u8>, MessageError> {
         Err(MessageError { type_name: Self::TYPE_NAME, reason: "it has no form as JSON".to_owned() })
@@ -205,7 +199,6 @@ pub trait Message: Sized + Send + 'static {
     /// Decodes a message from JSON.
     ///
     /// # Errors
-    ///
     /// As [`Message::to_json`]; also for text that is no such message.
     fn from_json(_text: &[u8]) -> Result<Self, MessageError> {
         Err(MessageError { type_name: Self::TYPE_NAME, reason: "it has no form as JSON".to_owned() })

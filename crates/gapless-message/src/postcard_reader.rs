@@ -16,7 +16,6 @@ pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 /// Reads only the first `fields` fields of the outermost struct; the others get serde's defaults.
 ///
 /// # Errors
-///
 /// Expected, found, and the position.
 pub fn read<T: DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<T, String> {
     let mut reader = PostcardReader {

@@ -25,7 +25,6 @@ pub enum RouteNameError {
 /// Checks a name with or without the reserved `.` prefix.
 ///
 /// # Errors
-///
 /// [`RouteNameError::NoName`].
 pub fn check(name: &str) -> Result<(), RouteNameError> {
     let is_short = name.len() <= ROUTE_NAME_LENGTH_MAX;
@@ -35,7 +34,6 @@ pub fn check(name: &str) -> Result<(), RouteNameError> {
 /// Checks a name without the reserved prefix.
 ///
 /// # Errors
-///
 /// [`RouteNameError`].
 pub fn check_own(name: &str) -> Result<(), RouteNameError> {
     check(name)?;

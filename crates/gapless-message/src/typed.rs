@@ -34,7 +34,6 @@ impl postcard::ser_flavors::Flavor for AppendFlavor<'_> {
 /// Leaves `into` unchanged on failure.
 ///
 /// # Errors
-///
 /// The value has no such form; the error names `M`.
 pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) -> Result<(), MessageError> {
     let start = into.len();
@@ -47,7 +46,6 @@ pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) 
 /// Appends `value` without its last fields, which `newer` would append on their own.
 ///
 /// # Errors
-///
 /// As [`encode`].
 pub fn encode_without<M: Message + Serialize>(
     value: &M,
@@ -67,7 +65,6 @@ pub fn encode_without<M: Message + Serialize>(
 /// Reads only the first `fields` fields of a struct; the others get their defaults.
 ///
 /// # Errors
-///
 /// Expected, found, and the position.
 pub fn decode<M: Message + DeserializeOwned>(bytes: &[u8], fields: usize) -> Result<M, MessageError> {
     postcard_reader::read(bytes, fields).map_err(MessageError::of::<M>)
@@ -88,7 +85,6 @@ pub fn other_version<M: Message>(version: u32) -> MessageError {
 /// Encodes a message as JSON.
 ///
 /// # Errors
-///
 /// The value has no such form, such as a map whose keys are not strings.
 pub fn to_json<M: Message + Serialize>(value: &M) -> Result<Vec<u8>, MessageError> {
     serde_json::to_vec(value).map_err(|error| MessageError::of::<M>(format!("it cannot be written as JSON: {error}")))
@@ -97,7 +93,6 @@ pub fn to_json<M: Message + Serialize>(value: &M) -> Result<Vec<u8>, MessageErro
 /// Decodes a message from JSON.
 ///
 /// # Errors
-///
 /// The text is no such message; the reason names the expectation and the position.
 pub fn from_json<M: Message + DeserializeOwned>(text: &[u8]) -> Result<M, MessageError> {
     serde_json::from_slice(text).map_err(|error| MessageError::of::<M>(format!("as JSON: {error}")))

@@ -32,7 +32,6 @@ pub fn version_of<M: Message>(fingerprint: u64) -> Option<u32> {
 /// dropped.
 ///
 /// # Errors
-///
 /// A fingerprint belongs to no supported version; also as [`Message::decode_as`] and [`Message::encode_as`].
 pub fn rewritten<M: Message>((from, to): (u64, u64), bytes: &[u8]) -> Result<Vec<u8>, MessageError> {
     let spoken = |fingerprint: u64| {

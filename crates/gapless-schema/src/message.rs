@@ -18,7 +18,6 @@ pub trait Message: MessageSchema {
     /// Decodes a payload.
     ///
     /// # Errors
-    ///
     /// The fault in the payload and its place. SBE is checked as a whole here, so access to the decoded message cannot
     /// fail.
     fn decode(payload: &[u8]) -> Result<Self::Decoded<'_>, DecodeError>;
@@ -31,14 +30,12 @@ pub trait Direct: MessageSchema {
     /// Every optional field is null until it is set.
     ///
     /// # Errors
-    ///
     /// [`EncodeError::Capacity`] if not even the fixed part fits.
     fn encoder(buffer: &mut [u8]) -> Result<Self::Encoder<'_>, EncodeError>;
 
     /// Groups and data that were not written are empty. Returns the length in bytes.
     ///
     /// # Errors
-    ///
     /// [`EncodeError::Capacity`] if it does not fit.
     fn finish(encoder: Self::Encoder<'_>) -> Result<usize, EncodeError>;
 }
@@ -51,7 +48,6 @@ pub trait Encode: MessageSchema {
     /// Returns the length in bytes.
     ///
     /// # Errors
-    ///
     /// The first field that does not fit into the buffer or its range.
     fn encode(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
 }
@@ -72,7 +68,6 @@ pub trait SbeObject: Sized {
     /// `payload` begins with the message header.
     ///
     /// # Errors
-    ///
     /// The fault in the payload and its place.
     fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError>;
 
@@ -81,7 +76,6 @@ pub trait SbeObject: Sized {
     /// Returns the length in bytes.
     ///
     /// # Errors
-    ///
     /// The first field that does not fit into the buffer or its range.
     fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
 }
@@ -95,7 +89,6 @@ pub trait ProtobufObject: Sized {
     /// Reads a protobuf payload.
     ///
     /// # Errors
-    ///
     /// The fault in the payload and its place.
     fn from_protobuf(payload: &[u8]) -> Result<Self, DecodeError>;
 
@@ -104,7 +97,6 @@ pub trait ProtobufObject: Sized {
     /// Returns the length in bytes.
     ///
     /// # Errors
-    ///
     /// [`EncodeError::Capacity`] if the buffer is too short.
     fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
 }

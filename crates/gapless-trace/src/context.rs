@@ -1,5 +1,5 @@
-//! [`TraceContext`]: the trace of a call, by W3C's recommendation "Trace Context" of 2021: the meaning of `traceparent`
-//! and `tracestate`, and the treatment of malformed ones.
+//! [`TraceContext`]: W3C's recommendation "Trace Context" of 2021: `traceparent`, `tracestate`, and the treatment of
+//! malformed ones.
 
 use std::cell::Cell;
 use std::fmt;
@@ -21,13 +21,12 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceContext {
-    /// Trace id, the same in all processes.
+    /// Equal in all processes.
     pub trace_id: u128,
-    /// Span id of the caller.
+    /// Of the caller.
     pub span_id: u64,
     /// W3C flags; bit 0: sampled.
     pub flags: u8,
-    /// Data of tracing systems (`tracestate`), valid and not empty.
     state: Option<Arc<str>>,
 }
 
@@ -41,9 +40,8 @@ pub struct TraceParentError {
     pub found: String,
 }
 
-/// Length of a `traceparent` of version 00.
 const PARENT_LENGTH: usize = 55;
-/// Defined flags: sampled, and random trace id. All others are sent as zero.
+/// Sampled, and random trace id; all others are sent as zero.
 const FLAGS_KNOWN: u8 = 0b11;
 const SAMPLED: u8 = 1;
 /// Limits of a `tracestate`: bytes, members, and the length from which a member is dropped first.
@@ -52,22 +50,19 @@ const STATE_MEMBERS_MAX: usize = 32;
 const MEMBER_LENGTH_LONG: usize = 128;
 
 impl TraceContext {
-    /// No trace.
     pub const NONE: Self = Self { trace_id: 0, span_id: 0, flags: 0, state: None };
 
-    /// A span of a trace.
     #[must_use]
     pub const fn new(trace_id: u128, span_id: u64, flags: u8) -> Self {
         Self { trace_id, span_id, flags: flags & FLAGS_KNOWN, state: None }
     }
 
-    /// Begins a sampled trace with random ids.
     #[must_use]
     pub fn begin() -> Self {
         Self::new(u128::from(random_id()) << 64 | u128::from(random_id()), random_id(), SAMPLED)
     }
 
-    /// Parses a `traceparent`. For a version after 00, the four fields of 00 are read, as W3C demands.
+    /// For a version after 00, the four fields of 00 are read, as W3C demands.
     ///
     /// # Errors
     /// The text is no `traceparent`.
@@ -92,29 +87,27 @@ impl TraceContext {
         (is_length_right && !read.is_none()).then_some(read)
     }
 
-    /// Reads the headers of an external request. Malformed headers are ignored: without a `traceparent` there is no
-    /// trace, and no `tracestate`. Join several `tracestate` headers with commas.
+    /// Ignores malformed headers; without a `traceparent` there is no `tracestate`. Join several `tracestate` headers
+    /// with commas.
     #[must_use]
     pub fn from_headers(traceparent: Option<&str>, tracestate: Option<&str>) -> Self {
         let Some(Ok(trace)) = traceparent.map(|text| Self::parse(text.trim())) else { return Self::NONE };
         trace.with_state(tracestate.unwrap_or_default())
     }
 
-    /// Replaces the `tracestate`, by nothing if it is malformed. Beyond 512 bytes, members of more than 128 are dropped
-    /// first, then the last ones.
+    /// Empty if malformed. Beyond 512 bytes, members of more than 128 are dropped first, then the last ones.
     #[must_use]
     pub fn with_state(mut self, tracestate: &str) -> Self {
         self.state = valid_state(tracestate);
         self
     }
 
-    /// The `tracestate` that travels with it.
     #[must_use]
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// Reports whether there is no trace: an id is zero.
+    /// An id is zero.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.trace_id == 0 || self.span_id == 0
@@ -126,7 +119,6 @@ impl TraceContext {
         self.flags & SAMPLED != 0
     }
 
-    /// A new child span; begins a trace if there is no trace.
     pub(crate) fn child(&self) -> Self {
         if self.is_none() { Self::begin() } else { Self { span_id: random_id(), ..self.clone() } }
     }
@@ -140,7 +132,6 @@ impl FromStr for TraceContext {
     }
 }
 
-/// Formats a `traceparent` of version 00.
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace_id, self.span_id, self.flags & FLAGS_KNOWN)
@@ -156,7 +147,7 @@ fn hex(value: u128, digit: u8) -> Option<u128> {
     Some(value << 4 | u128::from(digit))
 }
 
-/// Sanitizes a `tracestate` for sending; `None` if it is malformed.
+/// For sending; `None` if malformed.
 fn valid_state(tracestate: &str) -> Option<Arc<str>> {
     let members =
         tracestate.split(',').map(|member| member.trim_matches([' ', '\t'])).filter(|member| !member.is_empty());
@@ -173,7 +164,6 @@ fn valid_state(tracestate: &str) -> Option<Arc<str>> {
     (!members.is_empty()).then(|| members.join(",").into())
 }
 
-/// Checks for `key=value` or `tenant@system=value`.
 fn is_member(member: &str) -> bool {
     let Some((key, value)) = member.split_once('=') else { return false };
     let is_name = |name: &str, length_max: usize, may_begin_with_digit: bool| {
@@ -190,7 +180,7 @@ fn is_member(member: &str) -> bool {
     is_key && is_value
 }
 
-/// Random, never zero. Each thread has its own seed (splitmix64).
+/// Never zero. Each thread has its own seed (splitmix64).
 fn random_id() -> u64 {
     thread_local! {
         static STATE: Cell<u64> = Cell::new(RandomState::new().build_hasher().finish());
@@ -220,9 +210,7 @@ mod tests {
         assert_eq!(trace.to_string(), PARENT);
         let unsampled = TraceContext::parse(&PARENT.replace("-01", "-00")).unwrap();
         assert!(!unsampled.is_sampled() && unsampled.trace_id == trace.trace_id);
-        // Undefined flags are not passed on.
         assert_eq!(TraceContext::parse(&PARENT.replace("-01", "-ff")).unwrap().flags, 3);
-        // A later version is read up to the known fields.
         for later in [
             "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what-comes",
@@ -273,7 +261,6 @@ mod tests {
         let many = |count: usize| (0..count).map(|each| format!("k{each}=1")).collect::<Vec<_>>().join(",");
         assert_eq!(state(&many(32)), Some(many(32)));
         assert_eq!(state(&many(33)), None);
-        // Long members are dropped first, then the last ones.
         let (long, short) = (format!("long={}", "x".repeat(200)), |name: &str| format!("{name}={}", "x".repeat(100)));
         let all = [short("a"), long.clone(), short("b"), long, short("c"), short("d"), short("e"), short("f")];
         let kept = [short("a"), short("b"), short("c"), short("d")].join(",");

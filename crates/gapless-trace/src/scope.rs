@@ -1,5 +1,3 @@
-//! [`CallScope`]: the context that nested calls inherit, kept per thread.
-
 use crate::context::TraceContext;
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -7,16 +5,15 @@ use std::mem::ManuallyDrop;
 use std::pin::pin;
 
 thread_local! {
-    /// Needs no destructor: [`InheritedContext::enter`] restores the previous value, so nothing is lost with a thread.
+    /// Needs no destructor: [`InheritedContext::enter`] restores the previous value.
     static CURRENT: RefCell<ManuallyDrop<InheritedContext>> = const { RefCell::new(ManuallyDrop::new(InheritedContext::NONE)) };
 }
 
-/// Context that the calls of a handler inherit.
 #[derive(Clone, Debug)]
 pub struct InheritedContext {
-    /// Deadline, ns of the monotonic clock; 0 without one.
+    /// ns of the monotonic clock; 0 without one.
     pub deadline_ns: u64,
-    /// Trace, with the parent span of the calls.
+    /// With the parent span of the calls.
     pub trace: TraceContext,
 }
 
@@ -29,12 +26,11 @@ impl InheritedContext {
         CURRENT.with_borrow(|current| look(current))
     }
 
-    /// The context of the handler on this thread.
     pub fn get() -> Self {
         Self::with(Clone::clone)
     }
 
-    /// Runs `handle` as a handler with this context: its calls have no more time than this one.
+    /// The calls of `handle` have no more time than this one.
     pub fn enter<T>(self, handle: impl FnOnce() -> T) -> T {
         struct Restore(ManuallyDrop<InheritedContext>);
         impl Drop for Restore {
@@ -75,20 +71,17 @@ impl CallScope {
         Self { current: InheritedContext::get(), span: tracing::Span::current() }
     }
 
-    /// Replaces the trace, by an external one or a new one.
     #[must_use]
     pub fn with_trace(mut self, trace: TraceContext) -> Self {
         self.current.trace = trace;
         self
     }
 
-    /// Runs a function in this scope, on this thread.
     pub fn run<T>(&self, function: impl FnOnce() -> T) -> T {
         let _entered = self.span.enter();
         self.current.clone().enter(function)
     }
 
-    /// Runs a future in this scope, on any threads.
     pub async fn run_async<Future_: Future>(self, future: Future_) -> Future_::Output {
         let mut future = pin!(future);
         poll_fn(|task| self.run(|| future.as_mut().poll(task))).await

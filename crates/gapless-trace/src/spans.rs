@@ -1,7 +1,5 @@
-//! The `tracing` spans of calls: one for each call, and a child of it for each run of a handler. Both have the ids of a
-//! W3C trace, which travel with the request, so that several processes record one trace.
-//!
-//! Without a subscriber they cost one atomic load, and an external trace is passed through unchanged.
+//! A `tracing` span for each call, and a child of it for each run of a handler, with the ids of a W3C trace that travel
+//! with the request. Without a subscriber they cost one atomic load, and an external trace is passed through unchanged.
 
 use crate::bridge::BRIDGE;
 use crate::context::TraceContext;
@@ -17,7 +15,6 @@ fn service_and_method(route: &str) -> (Option<&str>, &str) {
     route.rsplit_once('/').map_or((None, route), |(service, method)| (Some(service), method))
 }
 
-/// An id in W3C format.
 struct Hex<const DIGITS: usize>(u128);
 
 impl<const DIGITS: usize> fmt::Display for Hex<DIGITS> {
@@ -26,7 +23,7 @@ impl<const DIGITS: usize> fmt::Display for Hex<DIGITS> {
     }
 }
 
-/// A span of either side. The macro requires its fields to be listed.
+/// The macro requires its fields to be listed.
 macro_rules! call_span {
     ($name:literal, $kind:literal, [$($parent:tt)*], $route:expr, $own:expr, $above:expr, $($field:tt)*) => {{
         let (route, own, above): (&str, &TraceContext, &TraceContext) = ($route, $own, $above);
@@ -55,7 +52,7 @@ macro_rules! call_span {
     }};
 }
 
-/// Ids of a new span: `own`, unless the bridge has others.
+/// `own`, unless the bridge has other ids.
 fn exported_context(span: &Span, own: TraceContext) -> TraceContext {
     let Some(bridge) = BRIDGE.get() else { return own };
     let own = bridge.context_of(span).filter(|told| !told.is_none()).unwrap_or(own);
@@ -72,14 +69,13 @@ fn record_end(span: &Span, outcome: &'static str, is_error: bool) {
     }
 }
 
-/// Reports whether a subscriber may record spans of calls.
 #[inline]
 #[must_use]
 pub fn are_recorded() -> bool {
     tracing::span_enabled!(target: "gapless_rpc", Level::DEBUG)
 }
 
-/// Span of one call, from its start until its outcome is taken. If it is dropped earlier, the call was cancelled.
+/// From the start of the call until its outcome is taken; if dropped earlier, the call was cancelled.
 #[derive(Debug)]
 pub struct CallSpan {
     span: Span,
@@ -87,8 +83,8 @@ pub struct CallSpan {
 }
 
 impl CallSpan {
-    /// Begins a child of `trace`, or of the handler that makes the call, and stores the call's own in `trace`. `None`
-    /// if spans are not recorded.
+    /// Child of `trace`, or of the handler that makes the call; stores its own context in `trace`. `None` if spans are
+    /// not recorded.
     pub fn begin(route: &str, trace: &mut TraceContext) -> Option<Self> {
         if !are_recorded() {
             return None;
@@ -111,13 +107,13 @@ impl CallSpan {
         &self.span
     }
 
-    /// Records the outcome: a reply, or an error of that kind, after so many attempts.
+    /// `error`: kind; `None`: a reply.
     pub fn end(&mut self, error: Option<&'static str>, attempts: u32) {
         self.span.record("attempts", attempts);
         self.record_and_end(error.unwrap_or("replied"), error.is_some());
     }
 
-    /// Records that a one-way request was offered, or the kind of the error that prevented it.
+    /// `error`: the one-way request could not be offered.
     pub fn sent(&mut self, error: Option<&'static str>) {
         self.record_and_end(error.unwrap_or("sent"), error.is_some());
     }
@@ -128,8 +124,8 @@ impl CallSpan {
     }
 }
 
-/// Parent of a new call, and whether the bridge derives it from the current span. The call's options come first; else
-/// the current span, if it belongs to the trace of the handler that makes the call.
+/// The call's options come first; else the current span, if it belongs to the trace of the handler that makes the call.
+/// The flag: the bridge derives it from the current span.
 fn parent_context(of_options: &TraceContext) -> (TraceContext, bool) {
     if !of_options.is_none() {
         return (of_options.clone(), false);
@@ -150,23 +146,19 @@ impl Drop for CallSpan {
     }
 }
 
-/// Attributes of a call for its handler's span.
 #[derive(Clone, Copy, Debug)]
 pub struct ServedCall<'call> {
     pub route: &'call str,
-    /// Deadline, ns of the monotonic clock; 0 without one.
+    /// ns of the monotonic clock; 0 without one.
     pub deadline_ns: u64,
-    /// Trace, with the span of the call.
     pub trace: &'call TraceContext,
-    /// Number of the attempt, from 1.
+    /// From 1.
     pub attempt: u8,
     pub hops: u8,
-    /// Name that the caller gave itself.
     pub caller_name: &'call str,
     pub caller_process_id: u32,
 }
 
-/// Span of a handler's run, and the context for its calls.
 #[derive(Debug)]
 pub struct ServedSpan {
     span: Span,
@@ -174,7 +166,7 @@ pub struct ServedSpan {
 }
 
 impl ServedSpan {
-    /// `caller` is the span of the call, if it was made in this process.
+    /// `caller`: span of the call, if made in this process.
     #[inline]
     #[must_use]
     pub fn begin(call: ServedCall<'_>, caller: Option<&Span>) -> Self {
@@ -214,7 +206,6 @@ impl ServedSpan {
         Self { span, current }
     }
 
-    /// Runs or polls the handler within the span.
     #[inline]
     pub fn enter<T>(&self, handle: impl FnOnce() -> T) -> T {
         let _entered = self.span.enter();

@@ -50,7 +50,6 @@ impl Chain {
     /// Adds all frames of `bytes`, back to back with their padding; returns their number.
     ///
     /// # Errors
-    ///
     /// If some bytes are not a frame; the chain is then unchanged.
     pub fn extend_frames(&mut self, bytes: &[u8]) -> Result<u64, FrameError> {
         let mut chain = *self;

@@ -162,7 +162,6 @@ impl<'a> Refusal<'a> {
     /// A text that does not fit is cut at a character boundary.
     ///
     /// # Panics
-    ///
     /// If `buffer` is shorter than [`Refusal::FIXED_LENGTH`].
     pub fn write_to(&self, buffer: &mut [u8]) -> usize {
         let room = buffer.len() - Self::FIXED_LENGTH;

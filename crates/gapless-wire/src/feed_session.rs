@@ -48,7 +48,6 @@ impl FeedSession {
     /// Creates the feed session of this name.
     ///
     /// # Errors
-    ///
     /// [`FeedSessionError`] unless the name is 1 to 10 printable ASCII characters without spaces.
     pub fn new(name: &str) -> Result<Self, FeedSessionError> {
         if let Some((offset, found)) = name.char_indices().find(|(_, found)| !found.is_ascii_graphic()) {

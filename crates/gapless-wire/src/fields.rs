@@ -33,7 +33,6 @@ impl<'a> FieldReader<'a> {
     /// Takes `length` bytes.
     ///
     /// # Errors
-    ///
     /// [`FieldError::Short`], with `what` as the field's name; the reader does not move then.
     #[inline]
     pub fn bytes(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], FieldError> {
@@ -47,7 +46,6 @@ impl<'a> FieldReader<'a> {
     /// Takes `N` bytes.
     ///
     /// # Errors
-    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], FieldError> {
@@ -60,7 +58,6 @@ impl<'a> FieldReader<'a> {
     /// reads do not match.
     ///
     /// # Errors
-    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn head<const N: usize>(&mut self, what: &'static str) -> Result<&'a [u8; N], FieldError> {
@@ -72,7 +69,6 @@ impl<'a> FieldReader<'a> {
     /// Takes one byte.
     ///
     /// # Errors
-    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u8(&mut self, what: &'static str) -> Result<u8, FieldError> {
@@ -82,7 +78,6 @@ impl<'a> FieldReader<'a> {
     /// Takes two bytes.
     ///
     /// # Errors
-    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u16(&mut self, what: &'static str) -> Result<u16, FieldError> {
@@ -92,7 +87,6 @@ impl<'a> FieldReader<'a> {
     /// Takes four bytes.
     ///
     /// # Errors
-    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u32(&mut self, what: &'static str) -> Result<u32, FieldError> {
@@ -102,7 +96,6 @@ impl<'a> FieldReader<'a> {
     /// Takes eight bytes.
     ///
     /// # Errors
-    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u64(&mut self, what: &'static str) -> Result<u64, FieldError> {
@@ -112,7 +105,6 @@ impl<'a> FieldReader<'a> {
     /// Takes sixteen bytes.
     ///
     /// # Errors
-    ///
     /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u128(&mut self, what: &'static str) -> Result<u128, FieldError> {
@@ -182,7 +174,6 @@ fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
 /// Reads the two bytes at `offset`.
 ///
 /// # Panics
-///
 /// If `bytes` are too short; callers check the length once, before the first field.
 #[inline]
 #[must_use]
@@ -193,7 +184,6 @@ pub fn u16_at(bytes: &[u8], offset: usize) -> u16 {
 /// Reads the four bytes at `offset`.
 ///
 /// # Panics
-///
 /// See [`u16_at`].
 #[inline]
 #[must_use]
@@ -204,7 +194,6 @@ pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
 /// Reads the eight bytes at `offset`.
 ///
 /// # Panics
-///
 /// See [`u16_at`].
 #[inline]
 #[must_use]
@@ -215,7 +204,6 @@ pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
 /// Reads the sixteen bytes at `offset`.
 ///
 /// # Panics
-///
 /// See [`u16_at`].
 #[inline]
 #[must_use]
@@ -226,7 +214,6 @@ pub fn u128_at(bytes: &[u8], offset: usize) -> u128 {
 /// `value` is the `to_le_bytes` of a number.
 ///
 /// # Panics
-///
 /// If `bytes` are too short.
 #[inline]
 pub fn put_at(bytes: &mut [u8], offset: usize, value: &[u8]) {

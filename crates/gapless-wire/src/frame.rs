@@ -90,7 +90,6 @@ pub struct Frame<'a> {
 /// Tells a reader how much to copy before it looks at anything else.
 ///
 /// # Errors
-///
 /// [`FrameError::Truncated`] for fewer than 4 bytes, [`FrameError::Length`] outside the limits.
 #[inline]
 pub fn peek_length(bytes: &[u8], limit_bytes: usize) -> Result<usize, FrameError> {
@@ -125,7 +124,6 @@ pub fn peek_sessions<'a>(mut bytes: &[u8], sessions: &'a mut [u64]) -> &'a [u64]
 /// Checks a length field against the header and `limit_bytes`.
 ///
 /// # Errors
-///
 /// [`FrameError::Length`] outside the limits.
 #[inline]
 pub const fn check_length(length_bytes: u32, limit_bytes: usize) -> Result<usize, FrameError> {
@@ -140,7 +138,6 @@ impl<'a> Frame<'a> {
     /// Views the frame at the start of `bytes`. Refuses a record of consensus ([`Kind::Consensus`]).
     ///
     /// # Errors
-    ///
     /// Any defect of the header. Never reads past `bytes`.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
@@ -150,7 +147,6 @@ impl<'a> Frame<'a> {
     /// Like [`Frame::parse`], and admits a record of consensus. Never call it with bytes from outside.
     ///
     /// # Errors
-    ///
     /// See [`Frame::parse`].
     #[inline]
     pub fn parse_journaled(bytes: &'a [u8]) -> Result<Self, FrameError> {

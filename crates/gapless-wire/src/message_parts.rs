@@ -29,7 +29,6 @@ impl<'a> MessageParts<'a> {
     /// Returns the part `index` with its header field.
     ///
     /// # Panics
-    ///
     /// If there is no such part.
     #[inline]
     #[must_use]

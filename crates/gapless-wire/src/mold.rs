@@ -116,7 +116,6 @@ impl<'a> MoldPacket<'a> {
     /// `bytes` is the payload of one datagram.
     ///
     /// # Errors
-    ///
     /// [`MoldError`] unless it has exactly the announced message blocks, all of them inside, with nothing after them.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, MoldError> {
@@ -263,7 +262,6 @@ impl<'a> PacketWriter<'a> {
     /// Begins a packet of at most `buffer`'s length, whose first message will have `sequence`.
     ///
     /// # Panics
-    ///
     /// If `buffer` is shorter than [`HEADER_LENGTH`].
     #[inline]
     pub fn new(buffer: &'a mut [u8], feed_session: FeedSession, sequence: u64) -> Self {
@@ -321,7 +319,6 @@ impl<'a> PacketWriter<'a> {
 /// Returns the length in bytes.
 ///
 /// # Panics
-///
 /// If `buffer` is shorter than [`HEADER_LENGTH`].
 #[inline]
 pub fn heartbeat(buffer: &mut [u8], feed_session: FeedSession, next_sequence: u64) -> usize {
@@ -331,7 +328,6 @@ pub fn heartbeat(buffer: &mut [u8], feed_session: FeedSession, next_sequence: u6
 /// Returns the length in bytes.
 ///
 /// # Panics
-///
 /// If `buffer` is shorter than [`HEADER_LENGTH`].
 #[inline]
 pub fn end_of_session(buffer: &mut [u8], feed_session: FeedSession, next_sequence: u64) -> usize {
@@ -359,7 +355,6 @@ impl MoldRequest {
     /// Decodes a request, which spans all of `bytes`.
     ///
     /// # Errors
-    ///
     /// [`MoldError`] unless it has exactly [`REQUEST_LENGTH`] bytes, a feed session (which may be blank), and sequences
     /// that do not overflow.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MoldError> {

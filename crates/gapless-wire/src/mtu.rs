@@ -32,7 +32,6 @@ impl Mtu {
     /// Creates an MTU of `bytes`.
     ///
     /// # Errors
-    ///
     /// The value is out of range; the text gives the allowed range.
     pub fn new(bytes: u64) -> Result<Self, String> {
         match u16::try_from(bytes) {

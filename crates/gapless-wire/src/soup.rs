@@ -100,7 +100,6 @@ pub enum SoupError {
 /// Length in bytes of the packet at the start of `bytes`; `None` until it is complete.
 ///
 /// # Errors
-///
 /// [`SoupError::Empty`], or [`SoupError::Length`] beyond `packet_length_max`, as soon as the length field is there: a
 /// receiver never waits for a packet that it cannot hold.
 #[inline]

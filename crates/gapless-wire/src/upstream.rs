@@ -206,7 +206,6 @@ pub struct UpstreamPacket<'a> {
 /// `None` while there are fewer than 12 bytes.
 ///
 /// # Errors
-///
 /// [`UpstreamError::Magic`], [`UpstreamError::Length`] beyond [`PACKET_LENGTH_MAX`].
 pub fn peek(bytes: &[u8]) -> Result<Option<usize>, UpstreamError> {
     if bytes.len() < LENGTH_OFFSET + 4 {
@@ -227,7 +226,6 @@ impl<'a> UpstreamPacket<'a> {
     /// Reads exactly one packet.
     ///
     /// # Errors
-    ///
     /// Any defect of the packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, UpstreamError> {
         let length = peek(bytes)?.filter(|length| *length == bytes.len());
@@ -317,7 +315,6 @@ impl<'a> UpstreamPacket<'a> {
 /// Writes the header before the published frames in `packet`.
 ///
 /// # Panics
-///
 /// If `packet` does not hold a header.
 pub fn finish_frames(packet: &mut [u8], key: u64) {
     finish(packet, FRAMES, key);
@@ -326,7 +323,6 @@ pub fn finish_frames(packet: &mut [u8], key: u64) {
 /// As [`finish_frames`].
 ///
 /// # Panics
-///
 /// See [`finish_frames`].
 pub fn finish_answers(packet: &mut [u8], key: u64) {
     finish(packet, ANSWERS, key);

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// may read it again after the copy was checked.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 #[inline]
 #[allow(unsafe_code)]
@@ -20,7 +19,6 @@ pub fn copy_words(words: &[AtomicU64], bytes: &mut [u8]) {
 /// See [`copy_words`].
 ///
 /// # Panics
-///
 /// See [`copy_words`].
 #[inline]
 pub fn copy_words_to_unwritten(words: &[AtomicU64], bytes: &mut [MaybeUninit<u8>]) {

@@ -10,7 +10,6 @@ impl<'a> FrameWriter<'a> {
     /// Starts a frame at the start of `buffer`.
     ///
     /// # Panics
-    ///
     /// If `buffer` does not hold a header.
     #[inline]
     pub fn new(buffer: &'a mut [u8]) -> Self {
@@ -26,7 +25,6 @@ impl<'a> FrameWriter<'a> {
     /// Zeroes the padding, and returns the frame's length without it.
     ///
     /// # Panics
-    ///
     /// If the frame, with its padding, does not fit the buffer, or is longer than the layout allows.
     #[inline]
     pub fn finish(self, header: &FrameHeader, payload_length: usize) -> usize {
@@ -39,7 +37,6 @@ impl<'a> FrameWriter<'a> {
     /// For a known payload checksum.
     ///
     /// # Panics
-    ///
     /// See [`FrameWriter::finish`].
     #[inline]
     pub fn finish_with_checksum(self, header: &FrameHeader, payload_length: usize, payload_crc: u32) -> usize {
@@ -83,7 +80,6 @@ fn words_of(header: &FrameHeader, payload_length: usize) -> [u64; 7] {
 /// publisher's.
 ///
 /// # Panics
-///
 /// If `bytes` does not hold a header.
 #[inline]
 pub fn stamp(bytes: &mut [u8], sequence: u64, timestamp_ns: u64, term: u64) {
@@ -98,7 +94,6 @@ pub fn stamp(bytes: &mut [u8], sequence: u64, timestamp_ns: u64, term: u64) {
 /// For a frame that opens a session. Call [`stamp`] afterwards, which rewrites the checksum.
 ///
 /// # Panics
-///
 /// If `bytes` does not hold a header.
 #[inline]
 pub fn set_session(bytes: &mut [u8], session: u64) {
@@ -109,7 +104,6 @@ pub fn set_session(bytes: &mut [u8], session: u64) {
 /// For a request. Call [`stamp`] afterwards, which rewrites the checksum.
 ///
 /// # Panics
-///
 /// If `bytes` does not hold a header.
 pub fn set_refused(bytes: &mut [u8]) {
     let header = bytes.first_chunk_mut::<HEADER_LENGTH>().expect("a frame holds a header");

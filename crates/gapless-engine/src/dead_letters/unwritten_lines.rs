@@ -1,5 +1,3 @@
-//! [`UnwrittenLines`]: lines of the dead-letter log that a full disk has not taken yet.
-
 use gapless_agent::monotonic::monotonic_ns;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,12 +7,10 @@ use std::path::Path;
 const BYTES_MAX: usize = 1 << 20;
 const RETRY_NS: u64 = 1_000_000_000;
 
-/// Queue of unwritten lines, bounded by [`BYTES_MAX`].
 #[derive(Default)]
 pub(super) struct UnwrittenLines {
     lines: VecDeque<String>,
     bytes: usize,
-    /// Lines dropped because the queue was full.
     left_out: u64,
     /// Time of the next attempt; 0 if the last one succeeded.
     retry_at_ns: u64,
@@ -34,17 +30,14 @@ impl UnwrittenLines {
         self.lines.is_empty()
     }
 
-    /// Returns the number of unrecorded letters.
     pub fn count(&self) -> u64 {
         self.lines.len() as u64 + self.left_out
     }
 
-    /// Makes the next attempt due at once.
     pub fn make_due(&mut self) {
         self.retry_at_ns = self.retry_at_ns.min(1);
     }
 
-    /// Writes all lines if an attempt is due. `torn`: `file` ends in the middle of a line.
     #[cold]
     pub fn write(&mut self, path: &Path, file: &mut File, torn: &mut bool) {
         let now_ns = monotonic_ns();
@@ -52,7 +45,6 @@ impl UnwrittenLines {
             return;
         }
         while let Some(line) = self.lines.front() {
-            // Ends the torn line, which then does not parse as a dead letter.
             let ended = if *torn { file.write_all(b"\n") } else { Ok(()) };
             *torn |= ended.is_ok();
             if let Err(error) = ended.and_then(|()| file.write_all(line.as_bytes())) {
@@ -128,10 +120,8 @@ mod tests {
         let kept = letters.unwritten.lines.len() as u64;
         assert_eq!(kept + letters.unwritten.left_out, 20_000);
         letters.file.as_mut().unwrap().1 = file;
-        // Dropping does not wait for the next attempt.
         drop(letters);
         assert_eq!(recorded(directory.path()), (1..=kept).collect::<Vec<_>>());
-        // A restart records the others when it handles them again.
         let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
         letters.record(&letter(kept + 1));
         assert_eq!(letters.count(), 1);

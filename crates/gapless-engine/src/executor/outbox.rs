@@ -1,5 +1,3 @@
-//! [`ReplyOutbox`]: outputs of a live fold on their way to the publishers and the sequencer.
-
 use super::ReplyDelivery;
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Sink};
@@ -19,51 +17,39 @@ use gapless_wire::{FrameHeader, Kind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Number of messages deferred for one publisher from which obsolete ones are removed.
 const COMPACTED_FROM: usize = 1 << 16;
 
-/// Messages for a publisher whose ring is full, in order. A message that is still of use is never dropped, because no
-/// client would ask for it. Their number is bounded by the windows of the open sessions and by their unacknowledged_notices
-/// notices.
+/// Messages for a publisher whose ring is full. Never dropped while of use: no client would ask for them. Bounded by
+/// the windows and unacknowledged notices of the open sessions.
 pub(super) struct DeferredQueue {
     connection: ConnectionId,
     pub(super) messages: VecDeque<DeferredSend>,
-    /// Number of messages that triggers the next compaction.
     compacted_from: usize,
 }
 
-/// Reopening of an open session by its token. The answer states the stream's last sequence for it, and waits until that
-/// is released.
+/// The answer states the stream's last sequence, and waits until that is released.
 pub(super) struct ReopenedSession {
     connection: ConnectionId,
     next_session_seq: u64,
     notices_seen: u64,
-    /// Last sequence assigned before the request.
     last_sequence: u64,
 }
 
-/// Destination of the live fold's outputs.
 pub(super) struct ReplyOutbox {
     pub(super) delivery: ReplyDelivery,
-    /// Messages for publishers whose ring was full.
     pub(super) deferred: Vec<DeferredQueue>,
-    /// Connections of sessions whose open is not applied yet.
     pub(super) attached_early: FxHashMap<u64, ConnectionId>,
-    /// Reopened sessions without an answer so far.
     pub(super) reopened: BTreeMap<u64, ReopenedSession>,
     pub(super) sequencer: Mailbox<SequencerRequest>,
-    /// Wakes the sequencer's thread, which may sleep when a timer is set.
     pub(super) sequencer_waker: Waker,
-    /// Requests that the sequencer's mailbox has no room for yet.
     pub(super) requests: VecDeque<SequencerRequest>,
     pub(super) dead_letters: DeadLetters,
     pub(super) record: Option<OutputRecord>,
-    /// Sequence after which the sequencer receives all timers that are set then; until then it receives none.
+    /// Until then the sequencer receives no timers, then all.
     pub(super) timers_from: Option<u64>,
 }
 
 impl ReplyOutbox {
-    /// Continues messages longer than a ring; returns how much has found room.
     #[inline]
     pub(super) fn refresh(&mut self) -> usize {
         match &mut self.delivery {
@@ -117,7 +103,6 @@ impl ReplyOutbox {
         defer(&mut self.deferred, connection, DeferredSend { session, kind });
     }
 
-    /// Tells whether messages to this publisher are deferred; later ones must not overtake them.
     #[inline]
     fn is_waiting(&self, connection: ConnectionId) -> bool {
         !self.deferred.is_empty() && self.deferred.iter().any(|waiting| waiting.connection == connection)
@@ -155,7 +140,7 @@ impl ReplyOutbox {
         }
     }
 
-    /// Answers a session open. The frame's sequence is the session's identifier.
+    /// The frame's sequence is the session's identifier.
     fn send_opened(&mut self, connection: ConnectionId, entry: &SessionEntry, next_session_seq: u64) {
         if self.is_waiting(connection) || self.try_opened(connection, entry, next_session_seq) == SendResult::RingFull {
             self.defer(connection, entry.session, DeferredSendKind::Opened { next_session_seq });
@@ -175,11 +160,10 @@ impl ReplyOutbox {
         let length = refusal.write_to(&mut payload);
         let kind = Kind::Reply;
         let header = FrameHeader { kind, flags: REFUSED_FLAG, session, session_seq, ..FrameHeader::default() };
-        // Without room the refusal is dropped: the publisher repeats its command and is refused again.
+        // Dropped without room: the publisher repeats its command and is refused again.
         let _ = self.deliver(connection, &header, CheckedPayload::new(&payload[..length]));
     }
 
-    /// Requests every timer of the fold from the sequencer.
     #[cold]
     pub(super) fn set_timers(&mut self, fold: &Fold) {
         let requests = fold.timers.iter().map(|(timer, deadline_ns)| SequencerRequest::SetTimer { timer, deadline_ns });
@@ -196,7 +180,6 @@ impl ReplyOutbox {
                 }
             },
             ResponderMessage::Repeat { session, session_seq, connection, .. } => {
-                // An unknown session or command is still on its way; its reply is sent when it is applied.
                 let Some(entry) = fold.sessions.get(session) else { return };
                 if let Some(reply) = entry.find(session_seq) {
                     self.send_reply(connection, session, reply, CheckedPayload::new(&reply.payload));
@@ -229,7 +212,7 @@ impl ReplyOutbox {
             ResponderMessage::NotLeader { connection, leader } => {
                 let mut payload = [0; NOT_LEADER_LENGTH_MAX];
                 let (header, length) = not_leader(&leader, &mut payload);
-                // Without room it is dropped: the publisher asks again.
+                // Dropped without room: the publisher asks again.
                 let _ = self.deliver(connection, &header, CheckedPayload::new(&payload[..length]));
             }
             ResponderMessage::Deposed => {
@@ -240,7 +223,7 @@ impl ReplyOutbox {
         }
     }
 
-    /// Answers reopened sessions, once everything sequenced before is released and the session is known here.
+    /// Waits until everything sequenced before is released and the session is known here.
     #[cold]
     pub(super) fn answer_reopened(&mut self, fold: &mut Fold, released_sequence: u64) {
         let mut all = std::mem::take(&mut self.reopened);
@@ -250,7 +233,7 @@ impl ReplyOutbox {
             if last_sequence > released_sequence || *session > last_applied {
                 return true;
             }
-            // A session closed meanwhile gets no answer: the client's retry opens a new one.
+            // The session was closed; the client's retry opens a new one.
             let Some(entry) = fold.sessions.get_mut(*session) else { return false };
             entry.connection = Some(connection);
             let entry = &*entry;
@@ -261,14 +244,13 @@ impl ReplyOutbox {
         self.reopened = all;
     }
 
-    /// Tells whether messages wait for room in a publisher's ring. No wake-up announces that room.
+    /// No wake-up announces room in a publisher's ring.
     #[inline]
     pub(super) fn has_deferred_messages(&self) -> bool {
         let has_begun = matches!(&self.delivery, ReplyDelivery::Direct(egress) if egress.is_waiting_for_room());
         has_begun || !self.deferred.is_empty()
     }
 
-    /// Retries deferred messages, for each publisher until its ring is full again. Returns the number that found room.
     #[cold]
     pub(super) fn retry(&mut self, fold: &Fold) -> usize {
         let mut moved = 0;
@@ -294,7 +276,7 @@ impl ReplyOutbox {
         match kind {
             DeferredSendKind::Reply(session_seq) => match entry.find(session_seq) {
                 Some(reply) => self.deliver(connection, &reply.header(session), CheckedPayload::new(&reply.payload)),
-                // A reply that is no longer stored was acknowledged by a later command.
+                // A later command has acknowledged it.
                 None => SendResult::Undeliverable,
             },
             DeferredSendKind::Notices => {
@@ -309,7 +291,6 @@ impl ReplyOutbox {
     }
 }
 
-/// Defers a message for a publisher whose ring is full.
 #[cold]
 fn defer(deferred: &mut Vec<DeferredQueue>, connection: ConnectionId, message: DeferredSend) {
     let number = deferred.iter().position(|waiting| waiting.connection == connection).unwrap_or_else(|| {
@@ -320,8 +301,8 @@ fn defer(deferred: &mut Vec<DeferredQueue>, connection: ConnectionId, message: D
 }
 
 impl DeferredQueue {
-    /// Above the limit, removes duplicates, replies that later commands have acknowledged, and messages for closed
-    /// sessions. Without this, a publisher that sends and never reads would grow the queue without end.
+    /// Removes duplicates, acknowledged replies, and messages for closed sessions: a publisher that sends and never
+    /// reads would grow the queue without end.
     fn compact(&mut self, fold: &Fold) {
         if self.messages.len() < self.compacted_from {
             return;
@@ -344,8 +325,7 @@ impl Sink for ReplyOutbox {
     #[inline]
     fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
         crash_point("before_reply");
-        // No publisher waits for it here: the session is connected to another member or to none, or its owner has read
-        // the reply.
+        // No publisher waits here: the session is connected elsewhere or nowhere, or its owner has read the reply.
         if session.connection.is_none() && self.record.is_none() {
             return;
         }

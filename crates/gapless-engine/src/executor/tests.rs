@@ -1,6 +1,3 @@
-//! Tests of [`Executor`]: batch sizes, replies and their retries, counters, the record of outputs, and the position of
-//! a clean stop.
-
 use super::*;
 use crate::context::Context;
 use crate::fold::Policy;
@@ -29,11 +26,10 @@ const SESSION: u64 = 1;
 const PUBLISHER: ConnectionId = ConnectionId(4);
 const FRAMES_PER_POLL_MAX: usize = 16;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Capacity of the publisher's ring: four frames with a [`LONG_REPLY`].
+/// Four frames with a [`LONG_REPLY`].
 const RING_BYTES: usize = 4096;
 const LONG_REPLY: usize = RING_BYTES / 4 - HEADER_LENGTH;
 
-/// Service that keeps the first byte of each command, which selects the handler's action.
 struct Keeper(Vec<u8>);
 
 impl Keeper {
@@ -75,7 +71,6 @@ impl SnapshotJournal for Synced {
     fn snapshot_written(&mut self, _: u64) {}
 }
 
-/// An executor between its window and its publisher. The test controls release and time.
 struct TestExecutor {
     writer: WindowWriter,
     releaser: Releaser,
@@ -84,7 +79,6 @@ struct TestExecutor {
     to_sequencer: Mailbox<SequencerRequest>,
     counters: Counters,
     replies: RingReader,
-    /// Held by the publisher, and by the executor while it keeps the publisher.
     wake: Arc<OwnedFd>,
     now_ns: u64,
     session_seq: u64,
@@ -95,7 +89,7 @@ impl TestExecutor {
         Self::with(|_| {})
     }
 
-    /// Creates an executor with changed links. Session 1 is open and its publisher attached.
+    /// Session 1 is open and its publisher attached.
     fn with(change: impl FnOnce(&mut ExecutorLinks)) -> Self {
         let options = WindowOptions { identity: IDENTITY, ..WindowOptions::default() };
         let (mut writer, releaser) = options.create(1).unwrap();
@@ -152,7 +146,6 @@ impl TestExecutor {
         self.writer.publish();
     }
 
-    /// Appends a frame of a command with the session's next number.
     fn append_command(&mut self, schema: u32, fragment: Fragment, payload: &[u8]) {
         self.session_seq += 1;
         let session_seq = self.session_seq;
@@ -181,7 +174,6 @@ impl TestExecutor {
         self.executor.poll(Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns })
     }
 
-    /// Polls, and returns the number of frames taken; the publisher reads its replies.
     fn handled(&mut self, after_ns: u64) -> usize {
         let frames = self.poll(after_ns);
         assert_eq!(self.answered(frames + 1).len(), frames);
@@ -192,8 +184,6 @@ impl TestExecutor {
         self.executor.on_close(Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns }).unwrap();
     }
 
-    /// Reads at most `count_max` replies from the publisher's ring; returns the numbers of their commands, 0 for the
-    /// session open.
     fn answered(&mut self, count_max: usize) -> Vec<u64> {
         let mut numbers = Vec::new();
         while numbers.len() < count_max
@@ -215,7 +205,6 @@ impl TestExecutor {
         values.iter().find(|(found, _)| found.strip_prefix("service.") == Some(label)).unwrap().1
     }
 
-    /// Returns the time until the executor's own next deadline.
     fn waits_ns(&self) -> Option<u64> {
         self.executor.next_deadline_ns().map(|deadline_ns| deadline_ns - self.now_ns)
     }
@@ -252,7 +241,6 @@ fn frames_run_once_in_order() {
     assert_eq!((world.poll(0), world.answered(9)), (0, vec![]));
     assert_eq!(world.executor.fold.state(), b"ab");
     assert_eq!((world.count("last_sequence"), world.count("handling_sequence")), (3, 0));
-    // A command without a handler is counted, and answered too.
     world.append_command(SCHEMA + 1, Fragment::WHOLE, b"c");
     world.release();
     assert_eq!((world.count("dead_letters"), world.poll(0), world.answered(9)), (0, 1, vec![3]));
@@ -278,7 +266,6 @@ fn full_polls_double_until_too_slow() {
     assert_eq!(took_ns.map(|took_ns| world.handled(took_ns)), [2, 4, 8, 16, 16, 8]);
     assert_eq!([2 * POLL_NS_MAX; 4].map(|took_ns| world.handled(took_ns)), [4, 2, 1, 1]);
     assert_eq!([0; 5].map(|took_ns| world.handled(took_ns)), [2, 4, 8, 16, 8]);
-    // The last poll was not full, so its duration has no influence.
     world.send(40, b"_");
     assert_eq!([SECOND_NS, 0, 0].map(|took_ns| world.handled(took_ns)), [16, 16, 8]);
 }
@@ -290,7 +277,6 @@ fn fragments_are_handled_in_one_poll() {
         world.append_command(SCHEMA, Fragment { index, count: 3 }, b"m");
     }
     world.send(2, b"_");
-    // The first poll was full and took long, so this one takes the minimum.
     assert_eq!((world.poll(2 * POLL_NS_MAX), world.answered(9)), (3, vec![3]));
 }
 
@@ -352,7 +338,6 @@ fn deferred_replies_are_retried() {
     assert_eq!(world.answered(2), [1, 2]);
     assert_eq!((world.poll(400_000), world.waits_ns()), (2, Some(100_000)));
     assert_eq!(world.count("messages_waiting"), 2);
-    // A later reply does not overtake them.
     world.send(1, b"_");
     assert_eq!(world.answered(1), [3]);
     assert_eq!((world.poll(100_000), world.count("messages_waiting")), (2, 2), "one frame, and one deferred reply");

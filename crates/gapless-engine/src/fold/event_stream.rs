@@ -1,6 +1,5 @@
-//! A fold on an event stream that belongs to other programs: which frames it takes. It has no commands with replies.
-//! Handlers publish into the stream, under numbers derived from the stream alone, so that a replay and a second
-//! instance publish the same.
+//! A fold on an event stream of other programs. Handlers publish under numbers derived from the stream alone, so that a
+//! replay and a second instance publish the same.
 
 use crate::EngineError;
 use crate::dead_letters::DeadLetter;
@@ -11,15 +10,13 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
 
 impl Fold {
-    /// Turns this into a fold on an event stream.
     #[must_use]
     pub fn on_event_stream(mut self) -> Self {
         self.is_on_event_stream = true;
         self
     }
 
-    /// Applies the next frame of an event stream. `own`: this service published it or requested the timer. Messages
-    /// without a handler belong to other consumers and are ignored.
+    /// `own`: this service published it or requested the timer. Messages without a handler belong to other consumers.
     ///
     /// # Errors
     /// A gap in the sequence, or a case that the policy makes an error.
@@ -61,7 +58,6 @@ impl Fold {
         }
         match self.run(frame, payload)? {
             ExecutionOutcome::Done => self.commit_side_outputs(sink),
-            // No client waits for a reply, so a refusal is recorded as a dead letter.
             ExecutionOutcome::Refused { text, .. } => {
                 let (sequence, session, schema) = (frame.sequence(), frame.session(), frame.schema());
                 let session_seq = frame.session_seq();
@@ -72,7 +68,7 @@ impl Fold {
     }
 }
 
-/// Records that the stream has refused a timer for lack of room, so that an operator learns that it will not fire.
+/// The stream had no room for the timer: the operator learns that it will not fire.
 #[cold]
 fn timer_refused(frame: &Frame<'_>, sink: &mut dyn Sink) {
     let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else { return };
@@ -132,7 +128,6 @@ mod tests {
         bytes
     }
 
-    /// Applies own and foreign timer requests, some of them refused; returns the dead letters.
     fn letters() -> Vec<DeadLetter> {
         let (mut fold, mut letters) = (Fold::new(Idle, Policy::default()).on_event_stream(), Letters::default());
         let requests = [(11, 0, true), (12, REFUSED_FLAG, true), (13, REFUSED_FLAG, false), (14, REFUSED_FLAG, true)];

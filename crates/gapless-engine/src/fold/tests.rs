@@ -1,5 +1,3 @@
-//! Tests of [`Fold`]: its state, replies, notices, timers and dead letters after each kind of frame, and its errors.
-
 use super::*;
 use crate::service::Handlers;
 use crate::sessions::{SessionEntry, StoredReply};
@@ -32,7 +30,6 @@ impl Message for Pair {
     }
 }
 
-/// Service that keeps the payloads of its commands. The first byte selects the handler's action.
 #[derive(Default)]
 struct Keeper {
     kept: Vec<u8>,
@@ -96,7 +93,6 @@ fn copy(buffer: &mut [u8], bytes: &[u8]) -> Result<usize, String> {
     Ok(bytes.len())
 }
 
-/// Sink that describes each output in a line.
 #[derive(Default)]
 struct RecordingSink(Vec<String>);
 
@@ -140,7 +136,6 @@ struct TestFold {
 }
 
 impl TestFold {
-    /// Opens session 1 with token 7.
     fn open(policy: Policy) -> Self {
         let mut world = Self { fold: Fold::new(Keeper::default(), policy), session_seq: 0 };
         let open = SessionOpen { token: 7, window_messages: 4, shared: false, notices_seen: 0 };
@@ -197,7 +192,6 @@ fn commands_change_state_and_reply() {
     let entry = fold.sessions().get(SESSION).unwrap();
     assert_eq!((entry.messages, entry.last_session_seq, entry.last_active_ns), (3, 3, 4 * TIME_NS));
     assert_eq!(entry.find(1).unwrap().payload, b"one");
-    // A command with too long a reply takes effect nevertheless.
     let outputs = world.command(b"l").unwrap();
     assert_eq!(outputs, ["reply 1 4 5: ReplyTooLong 2097152 the command is done; its reply is longer than any may be"]);
     assert_eq!(world.fold.state(), b"rone_rtwol");
@@ -227,7 +221,6 @@ fn unexpected_frames_are_corrupt() {
     assert_eq!(reason(world.apply(world.header(Kind::SessionOpen), b"?")), "a malformed session open");
     let mut world = TestFold::open(Policy::default());
     assert_eq!(reason(world.apply(world.header(Kind::Timer), b"?")), "a malformed timer");
-    // A transaction belongs to a state-replicated service.
     let mut world = TestFold::open(Policy::default());
     let header = FrameHeader { flags: TRANSACTION_FLAG, session_seq: 1, ..world.header(Kind::Command) };
     assert!(matches!(world.apply(header, b"_"), Err(EngineError::Kind { sequence: 2, .. })));
@@ -248,7 +241,6 @@ fn fragments_run_with_the_last_one() {
         assert!(!world.fold.is_mid_message());
         assert!(part(&mut world, 0, b"ra").is_empty() && part(&mut world, 1, b"bc").is_empty());
         assert!(world.fold.is_mid_message() && world.fold.state().is_empty());
-        // A truncation may remove its end.
         world.fold.forget_incomplete(before.0, before.1);
         assert_eq!((world.fold.last_sequence(), world.fold.last_timestamp_ns()), before);
     }
@@ -307,7 +299,6 @@ fn refusal_has_reason_but_no_effect() {
     );
     assert!(outputs[1].contains("schema 3 template 8"), "{outputs:?}");
     assert!(world.fold.state().is_empty());
-    // A handler that changes the state before it refuses.
     match world.command(b"e") {
         Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason }) => {
             let named = (message.as_str(), sequence, session, session_seq, reason.as_str());
@@ -343,11 +334,9 @@ fn policy_selects_stop_or_skip() {
         }
         other => panic!("{other:?}"),
     }
-    // A timer is named as one.
     let mut world = TestFold::open(Policy { check_refusals: CheckRefusals::Always, ..Policy::default() });
     world.command(&[b't', 9, 5]).unwrap();
     assert!(world.fire(9, 5)[0].ends_with("a timer that refuses"));
-    // Commands that an operator has ordered to be skipped.
     let mut world = TestFold::open(Policy { skip_sequences: [3].into(), ..Policy::default() });
     assert_eq!(world.command(b"r1").unwrap(), ["reply 1 1 2: 5 1"]);
     let skipped = "skipped by an operator";
@@ -395,7 +384,6 @@ fn payload_of(mark: Mark<'_>) -> Vec<u8> {
     payload[..length].to_vec()
 }
 
-/// Service that has version 2 only.
 struct Second;
 
 impl Service for Second {
@@ -447,7 +435,6 @@ fn undecodable_payload_is_a_fault() {
     }
 }
 
-/// State that applies transactions only.
 struct NoState;
 
 impl ReleasedTransactions for NoState {

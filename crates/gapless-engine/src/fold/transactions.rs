@@ -1,4 +1,4 @@
-//! A [`Fold`] that applies transactions of handlers that ran on a leader. It runs no handlers itself.
+//! A [`Fold`] that applies transactions of a leader's handlers.
 
 use super::{Fold, Policy, Sink};
 use crate::dead_letters::DeadLetter;
@@ -12,7 +12,6 @@ use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame};
 
 impl Fold {
-    /// Creates a fold like [`Fold::new`], of a service that applies transactions.
     pub(crate) fn applying_transactions(service: Box<dyn ErasedService>) -> Self {
         Self::of(service, Policy::default())
     }
@@ -25,12 +24,12 @@ impl Fold {
         self.service.between_batches(self.last_sequence, &self.timers, &self.sessions)
     }
 
-    /// Tells whether a snapshot can be taken now. `is_final`: no frame is applied after it.
+    /// `is_final`: no frame is applied after it.
     pub(crate) fn can_snapshot(&mut self, is_final: bool) -> Result<bool, EngineError> {
         self.service.can_snapshot(self.last_sequence, is_final)
     }
 
-    /// Reads a transaction and applies its changes. Stages notices and timers; the reply stays in `payload`.
+    /// Stages notices and timers; the reply stays in `payload`.
     #[inline(always)]
     pub(super) fn transaction<'a>(
         &mut self,
@@ -54,7 +53,6 @@ impl Fold {
         Ok((read.outcome, read.reply))
     }
 
-    /// Applies a timer whose handler ran on the leader.
     pub(super) fn timer_transaction(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
         if frame.fragment() == Fragment::WHOLE {
             return self.fired(frame, frame.payload(), sink);
@@ -86,11 +84,10 @@ impl Fold {
     }
 }
 
-/// Refuses a command appended by a leader that does not run the service. Its handler has not run, and the members would
-/// not all run it alike.
+/// Refuses a command of a leader that does not run the service: the members would not all run it alike.
 ///
 /// # Errors
-/// The frame has no term. A stream outside a cluster always has its service, so this one was event-sourced.
+/// The frame has no term: outside a cluster the stream always has its service, so this one was event-sourced.
 #[cold]
 pub(super) fn refuse_without_handlers(
     frame: &Frame<'_>,

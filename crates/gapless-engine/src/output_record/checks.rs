@@ -1,20 +1,17 @@
-//! [`OutputChecks`]: locate the first differing output within a record. In a short record they find the frame, in a long one
-//! a range of frames, so that all records have the same length.
+//! [`OutputChecks`]: locate the first differing output within a record: a frame in a short record, else a range. All
+//! records have the same length.
 
 use super::OutputHash;
 use std::ops::RangeInclusive;
 
-/// Largest number of checks in a record.
 pub(super) const CHECKS_MAX: usize = 256;
 pub(super) const CHECK_LENGTH: usize = 2;
 
-/// Lowest bits of the hash after every `step_frames` frames of a record. When the array is full, every second check is
-/// dropped.
+/// Lowest bits of the hash after every `step_frames` frames. When the array is full, every second check is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OutputChecks {
-    /// Frames between two checks, a power of two.
+    /// A power of two.
     step_frames: u32,
-    /// Frames of the record so far.
     frames: u32,
     values: [u16; CHECKS_MAX],
 }
@@ -24,7 +21,6 @@ impl OutputChecks {
         Self { step_frames: 1, frames: 0, values: [0; CHECKS_MAX] }
     }
 
-    /// Adds the next frame, after which the whole record hashes to `hash`.
     #[inline]
     pub fn after_frame(&mut self, hash: OutputHash) {
         self.frames += 1;
@@ -45,7 +41,6 @@ impl OutputChecks {
         self.values[at] = hash.0 as u16;
     }
 
-    /// Keeps the checks of the first `frames` frames.
     pub fn of_first(mut self, frames: u64) -> Self {
         self.frames = self.frames.min(u32::try_from(frames).unwrap_or(u32::MAX));
         let count = self.count();
@@ -70,7 +65,6 @@ impl OutputChecks {
         self.step_frames
     }
 
-    /// Reads the checks of a record with `frames` frames; `None` if no record can have them.
     pub fn from_bytes(step_frames: u32, frames: u64, bytes: &[u8]) -> Option<Self> {
         let frames = u32::try_from(frames).ok().filter(|_| step_frames.is_power_of_two())?;
         let count = (frames / step_frames) as usize;
@@ -82,17 +76,15 @@ impl OutputChecks {
     }
 }
 
-/// Replay of a record's frames.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayComparison {
     checks: OutputChecks,
     frames: u32,
-    /// First differing frames, counted from 0; `None` until a check differs.
+    /// Counted from 0; `None` until a check differs.
     differs: Option<RangeInclusive<u32>>,
 }
 
 impl ReplayComparison {
-    /// Starts before the first frame of the record with these checks.
     pub const fn new(checks: OutputChecks) -> Self {
         Self { checks, frames: 0, differs: None }
     }
@@ -109,11 +101,9 @@ impl ReplayComparison {
         }
     }
 
-    /// Returns the range of the first difference in a differing record from frame `first` to `last`.
     pub fn differs(&self, first: u64, last: u64) -> RangeInclusive<u64> {
         match &self.differs {
             Some(frames) => first + u64::from(*frames.start())..=first + u64::from(*frames.end()),
-            // After the last check.
             None => first + self.checks.count() as u64 * u64::from(self.checks.step_frames)..=last,
         }
     }
@@ -124,7 +114,6 @@ impl ReplayComparison {
 mod tests {
     use super::*;
 
-    /// Builds the checks of `frames` frames; frame `other` has different outputs.
     fn checks(frames: u64, other: Option<u64>) -> (OutputChecks, Vec<OutputHash>) {
         let (mut checks, mut hash, mut hashes) = (OutputChecks::new(), OutputHash::new(), Vec::new());
         for frame in 0..frames {
@@ -165,7 +154,6 @@ mod tests {
             assert_eq!(OutputChecks::from_bytes(step_frames, 700, &bytes), None, "{step_frames}");
         }
         assert_eq!(OutputChecks::from_bytes(1, 700, &bytes), None, "too many checks");
-        // Checks of an unfinished batch are dropped.
         let part = whole.of_first(690);
         assert_eq!(found(part, &checks(690, Some(10)).1), 109..=112);
         assert_eq!(found(part, &checks(690, Some(689)).1), 789..=790);

@@ -1,5 +1,3 @@
-//! [`ComparingSink`]: compares a replay's outputs with the recorded ones.
-
 use super::checks::ReplayComparison;
 use super::{OutputHash, RecordedOutputs};
 use crate::dead_letters::DeadLetter;
@@ -10,12 +8,10 @@ use gapless_wire::checksum::crc32c;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// Sink that compares a replay's outputs with the recorded ones and passes them on.
 pub(crate) struct ComparingSink<'a> {
     sink: &'a mut dyn Sink,
     pub recorded: &'a mut RecordedOutputs,
     next: usize,
-    /// Set while the replay is within the next record, from its first frame on.
     replaying: Option<RecordReplay>,
 }
 
@@ -24,8 +20,7 @@ struct RecordReplay {
     replayed: ReplayComparison,
 }
 
-/// Difference between the outputs of the frames `first` to `last` and their record; a frame in `at` was the first to
-/// differ.
+/// A frame in `at` was the first to differ.
 #[derive(Debug)]
 pub(crate) struct OutputDifference {
     pub first: u64,
@@ -39,7 +34,6 @@ impl<'a> ComparingSink<'a> {
         Self { sink, recorded, next: 0, replaying: None }
     }
 
-    /// Announces that frame `sequence` is replayed next.
     #[inline]
     pub fn before(&mut self, sequence: u64) {
         let is_between = self.replaying.is_none();

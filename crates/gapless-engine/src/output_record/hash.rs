@@ -1,11 +1,8 @@
-//! [`OutputHash`]: hash of the handlers' outputs.
-
 use crate::sessions::{SessionEntry, StoredReply};
 use gapless_wire::checksum::crc32c;
 
-/// Hash over outputs in order. Each contributes its type and length and the CRC-32C of its payload, which its frame has
-/// anyway, folded in by 128-bit multiplications. Another payload of equal length has the same hash with probability
-/// 2⁻³².
+/// Each output contributes its type and length and the CRC-32C of its payload, which its frame has anyway, folded in by
+/// 128-bit multiplications. Another payload of equal length has the same hash with probability 2⁻³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OutputHash(pub(super) u64);
 
@@ -23,14 +20,12 @@ impl OutputHash {
         self.0 = ((product as u64) ^ (product >> 64) as u64).wrapping_add(KEYS[2]);
     }
 
-    /// Adds a payload of the type `head`, by its length and CRC-32C.
     #[inline]
     pub(super) fn add(&mut self, head: u64, length: usize, crc: u32) {
         self.fold(head);
         self.fold((length as u64) << 32 | u64::from(crc));
     }
 
-    /// Adds a reply; `payload_crc` is the CRC-32C of its payload.
     #[inline]
     pub fn reply(&mut self, reply: &StoredReply, payload_crc: u32) {
         self.add(u64::from(reply.schema) << 16 | u64::from(reply.flags), reply.payload.len(), payload_crc);

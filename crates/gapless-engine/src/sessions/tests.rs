@@ -1,5 +1,3 @@
-//! Tests of the session table: kept replies, their numbers, and notices.
-
 use super::*;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::{FrameWriter, HEADER_LENGTH};
@@ -10,7 +8,6 @@ fn entry(window_messages: u32) -> SessionEntry {
     SessionTable::default().open(8, 80, window_messages, TIME_NS).clone()
 }
 
-/// Handles a command whose last frame has this number; returns its slot.
 fn handle(entry: &mut SessionEntry, session_seq: u64) -> usize {
     let slot = entry.next_slot(session_seq);
     entry.replies[slot] = StoredReply { session_seq, sequence: 100 + session_seq, ..StoredReply::default() };
@@ -38,7 +35,6 @@ fn reply_header_has_kept_fields() {
     };
     assert_eq!(reply.header(8), expected);
     assert!(!reply.is_refusal());
-    // The next command in the slot erases it.
     let mut bytes = [0; HEADER_LENGTH + 8];
     let header = FrameHeader { session_seq: 15, sequence: 16, timestamp_ns: 17, schema: 1, ..FrameHeader::default() };
     FrameWriter::new(&mut bytes).finish(&header, 8);
@@ -57,7 +53,6 @@ fn refusal_text_is_truncated() {
         assert_eq!((refusal.code, refusal.detail, refusal.text), (RefusalCode::Rejected, 4, &text[..kept]));
         assert!(reply.is_refusal() && reply.payload.len() == Refusal::FIXED_LENGTH + kept);
     }
-    // Cut at a character boundary.
     let mut reply = StoredReply::default();
     reply.refuse(&Refusal { code: RefusalCode::Rejected, detail: 0, text: &"ä".repeat(600).replacen('ä', "a", 1) });
     assert_eq!(Refusal::from_bytes(&reply.payload).unwrap().text.len(), 1_023);
@@ -132,7 +127,6 @@ fn closed_session_frees_its_slot() {
     table.close(20);
     assert!(table.get(20).is_none() && table.get_mut(20).is_none());
     assert_eq!((sorted(&table), table.len(), table.iter().count()), (vec![10, 30], 2, 2));
-    // The next one takes the vacant slot, and later ones new slots.
     for session in [40, 50] {
         table.open(session, 0, 4, TIME_NS);
     }

@@ -1,4 +1,3 @@
-//! Tests of snapshots: restoring, older formats, and errors for damaged and foreign files.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use super::*;
@@ -60,19 +59,16 @@ fn missing_version_is_the_first() {
     assert_eq!(restored(&old).unwrap(), (*b"word", 1));
     std::fs::write(&path, &old).unwrap();
     assert_eq!(identity_of(&path).unwrap(), identity);
-    // A snapshot of a newer program.
     let mut newer = bytes[..bytes.len() - 4].to_vec();
     newer[7] = 5;
     let Err(EngineError::Snapshot { reason, .. }) = restored(&with_sum(&newer)) else {
         panic!("a newer format was accepted")
     };
     assert_eq!(reason, "it has format 5, and this program reads 2 to 4: start the program that has written it");
-    // Rules without their flag, and an undefined rule.
     for rules in [1, 1 << 31 | 4_u32] {
         let refused = restored(&with_sum(&with_rules(&rules.to_le_bytes())));
         assert!(matches!(refused, Err(EngineError::Snapshot { .. })), "{rules}: {refused:?}");
     }
-    // A version that the program lacks, and an impossible one.
     let lacks = restored(&with_sum(&with_version(&4_u32.to_le_bytes())));
     assert!(matches!(lacks, Err(EngineError::Version { version: 4, first: 1, last: 3, .. })), "{lacks:?}");
     assert!(matches!(restored(&with_sum(&with_version(&[0; 4]))), Err(EngineError::Snapshot { .. })));
@@ -80,7 +76,6 @@ fn missing_version_is_the_first() {
 
 const HERE: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 1 };
 
-/// Builds a fold that uses every part of a snapshot, after frame `sequence`.
 fn full_fold(sequence: u64) -> Fold {
     let mut fold = fold(*b"word");
     (fold.last_sequence, fold.last_timestamp_ns, fold.next_published) = (sequence, 1_000 + sequence, 6);
@@ -117,7 +112,6 @@ fn with_sum(body: &[u8]) -> Vec<u8> {
     [body, &crc32c(body).to_le_bytes()].concat()
 }
 
-/// Replaces bytes at `at` and updates the checksum.
 fn changed(bytes: &[u8], at: usize, to: &[u8]) -> Vec<u8> {
     let mut body = bytes[..bytes.len() - 4].to_vec();
     body[at..at + to.len()].copy_from_slice(to);
@@ -177,7 +171,7 @@ fn every_damaged_byte_is_found() {
 fn impossible_value_is_damage() {
     let bytes = encode(&full_fold(42), HERE);
     let sequence_at = 32;
-    // Window of the first session, after session, token, last number, messages and time.
+    // After session, token, last number, messages and time.
     let window_at = 52 + 8 + 16 + 8 + 8 + 8;
     assert_eq!(bytes[window_at..window_at + 4], 1_u32.to_le_bytes());
     for (at, value) in [(sequence_at, COUNT_MAX), (sequence_at, 1), (sequence_at, 0)] {
@@ -196,7 +190,6 @@ fn impossible_value_is_damage() {
         changed(&bytes, window_at, &0_u32.to_le_bytes()),
         // After the number of the next frame: version, fault rules, length of the state, state, checksum.
         changed(&bytes, bytes.len() - 4 - 4 - 8 - 4 - 4 - 8, &0_u64.to_le_bytes()),
-        // Trailing bytes after the state.
         with_sum(&[&bytes[..bytes.len() - 4], &[0]].concat()),
     ] {
         assert!(reason_of(restored_of(&refused, HERE)).starts_with("it is damaged"));
@@ -258,17 +251,14 @@ fn newest_two_are_kept_and_listed() {
     let expected = [10, 100].map(|sequence| (path(sequence), identity, sequence, Some(1_000 + sequence)));
     assert_eq!(points(&here).unwrap().iter().map(said).collect::<Vec<_>>(), expected);
 
-    // If the head is another's or too short, only the name counts.
     std::fs::copy(path(100), path(101)).unwrap();
     std::fs::write(path(102), &encode(&full_fold(102), HERE)[..HEAD_LENGTH]).unwrap();
-    // Only the first bytes are read.
     std::fs::File::options().write(true).open(path(10)).unwrap().set_len(1 << 40).unwrap();
     assert_eq!(identity_of(&path(10)).unwrap(), HERE);
     let found = points(&here).unwrap();
     assert_eq!(found.iter().map(|point| point.sequence).collect::<Vec<_>>(), [10, 100, 101, 102]);
     assert!(found[2].identity.is_none() && found[3].identity.is_none(), "{found:?}");
 
-    // An unreadable directory is an error, not empty.
     assert!(list(&path(100)).is_err());
 }
 

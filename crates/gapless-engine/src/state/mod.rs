@@ -1,20 +1,9 @@
-//! State replication. The leader runs the handlers speculatively, before the cluster agrees, and appends the effects of
-//! each as a transaction of changes and outputs. The other members apply the changes without running handlers. So a
-//! handler may be non-deterministic: it can read a clock, draw a random number, or ask another system.
+//! State replication: the leader runs the handlers before the cluster agrees, and appends their effects as
+//! transactions, which the other members apply. So a handler may be non-deterministic.
 //!
-//! Without a cluster ([`ServiceHost::start_state`](crate::ServiceHost::start_state)) the host leads from its start, in
-//! memory or in a directory, so a test needs no cluster.
-//!
-//! | module | contents |
-//! |---|---|
-//! | this | [`StateService`], [`StateHandlers`], [`StateOptions`]: the application's part |
-//! | `transaction_applier` | applies released transactions |
-//! | `speculative_executor` | runs handlers, called by the member's agent before a command is appended |
-//! | `state_exchange` | hands the state over between the two |
-//!
-//! Each member has one copy of the state. A follower's applier owns it. On a new leader, the applier first applies
+//! Each member has one copy of the state, owned by a follower's applier. On a new leader, the applier first applies
 //! everything in the log, then hands the state to the executor. A deposed leader hands it back with the range of its
-//! speculative frames. If these are released after all, the state is right; if they are truncated, it is rebuilt from
+//! speculative frames: if these are released after all, the state is right; if they are truncated, it is rebuilt from
 //! the newest snapshot and the journal.
 
 pub(crate) mod speculative_executor;
@@ -78,7 +67,6 @@ use std::sync::Arc;
 /// let bank = Bank::new(&mut Store::new(Default::default()));
 /// ```
 pub trait StateService: Send + 'static {
-    /// Registers the handler of each message.
     fn handlers(handlers: &mut StateHandlers<Self>)
     where
         Self: Sized;
@@ -93,17 +81,14 @@ pub trait StateService: Send + 'static {
     }
 }
 
-/// Configuration of a state-replicated service on a cluster member.
-///
-/// Panics need no setting: the handler's changes are undone, the command is refused, and all members record the
-/// refusal.
+/// Configuration of a state-replicated service on a cluster member. A panic undoes the handler's changes and refuses
+/// the command, which all members record.
 #[derive(Clone, Debug)]
 pub struct StateOptions {
-    /// Frames between two snapshots; `None` for no snapshots, and then the journal is never deleted.
+    /// `None`: no snapshots, so the journal is never deleted.
     pub snapshot_interval_frames: Option<u64>,
-    /// Write a snapshot at a clean stop.
     pub snapshot_on_stop: bool,
-    /// Limits of the state. They must be equal on all members.
+    /// Must be equal on all members.
     pub limits: StoreLimits,
 }
 
@@ -113,8 +98,8 @@ impl Default for StateOptions {
     }
 }
 
-/// Creates a fold that applies the transactions of a state-replicated service without running handlers. For debugging
-/// replays of a copied journal ([`recover`](crate::recovery::recover)) and for tests.
+/// A fold that applies transactions without running handlers, for debugging replays
+/// ([`recover`](crate::recovery::recover)) and tests.
 pub fn fold_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static, limits: StoreLimits) -> Fold {
     Fold::applying_transactions(Box::new(transaction_applier::TransactionApplier::new(factory_of(make), limits)))
 }
@@ -135,7 +120,7 @@ impl<S: StateService> StateHandlers<S> {
         handlers
     }
 
-    /// Returns the schema name of a message that a typed handler takes; for reports.
+    /// Schema name of a message that a typed handler takes; for reports.
     #[must_use]
     pub fn message_name(schema: u32, encoding: Encoding) -> Option<&'static str> {
         Self::of_service().names.get(&(schema, encoding)).copied()
@@ -143,7 +128,7 @@ impl<S: StateService> StateHandlers<S> {
 }
 
 impl<S> StateHandlers<S> {
-    /// Registers `handler` for messages of type `M`, decoded as a direct view or an object.
+    /// Registers `handler` for `M`, decoded as a direct view or an object.
     ///
     /// # Panics
     /// The message has a handler already.
@@ -160,7 +145,7 @@ impl<S> StateHandlers<S> {
         self.insert(schema, M::ENCODING, Box::new(call))
     }
 
-    /// Registers `handler` for the raw bytes of a message whose schema the application decodes itself.
+    /// Registers `handler` for the raw bytes of a message.
     ///
     /// # Panics
     /// The message has a handler already.
@@ -187,7 +172,6 @@ impl<S> StateHandlers<S> {
     }
 }
 
-/// A state-replicated service with its handlers, without its type, so that the surrounding code is compiled once.
 pub(crate) trait ErasedStateService: Send {
     fn handle(
         &self,
@@ -226,10 +210,8 @@ impl<S: StateService> ErasedStateService for TypedStateService<S> {
     }
 }
 
-/// Declares the collections in a store, and creates the service with their handles.
 pub(crate) type ServiceFactory = Arc<dyn Fn(&mut Store) -> Box<dyn ErasedStateService> + Send + Sync>;
 
-/// Erases the service's type from `make`.
 pub(crate) fn factory_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + 'static) -> ServiceFactory {
     Arc::new(move |store| {
         let service = make(store);
@@ -237,11 +219,10 @@ pub(crate) fn factory_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send 
     })
 }
 
-/// A service with its state, handed over as a whole.
 pub(crate) struct ReplicatedState {
     pub service: Box<dyn ErasedStateService>,
     pub store: Store,
-    /// Hash of the types of the collections and their objects. Members that differ in it have different state hashes.
+    /// Hash of the collections' and objects' types. Members that differ in it have different state hashes.
     pub layout: u32,
 }
 

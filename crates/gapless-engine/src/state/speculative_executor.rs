@@ -1,5 +1,5 @@
-//! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the leader's appending agent. Only
-//! that agent calls it, and only while it owns the state.
+//! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the leader's appending agent,
+//! which owns the state meanwhile.
 
 use super::state_exchange::{
     LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, UnacknowledgedNotices,
@@ -18,11 +18,8 @@ use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::Encoding;
 use std::sync::Arc;
 
-/// Owner of the state, from the executor's view.
 enum StateOwnership {
-    /// The member follows: the applier owns the state.
     Following,
-    /// The member leads, and waits for the state.
     Requested(StateRequest),
     Owned(LentState),
 }
@@ -33,11 +30,10 @@ pub(crate) struct SpeculativeExecutor {
     outputs: Outputs,
 }
 
-/// Call of a handler, for a message or a timer.
 type HandlerCall<'a> =
     dyn FnMut(&dyn ErasedStateService, &mut Transaction<'_>, &mut Context<'_>) -> Result<(), HandlerRefusal> + 'a;
 
-/// The sessions after all appended frames: the same that the appliers see when they reach the frame.
+/// The sessions after all appended frames, as the appliers see them at the frame.
 struct AppendedSessions<'a> {
     sequencer: &'a Sequencer,
     notices: &'a UnacknowledgedNotices,
@@ -62,7 +58,6 @@ impl SpeculativeExecutor {
         self.exchange.notify_applier(|slots| slots.request = Some(request));
     }
 
-    /// Hands the state back, as it is after frame `to_sequence`.
     #[cold]
     fn return_state(&mut self, to_sequence: u64) {
         let ownership = std::mem::replace(&mut self.ownership, StateOwnership::Following);
@@ -70,7 +65,6 @@ impl SpeculativeExecutor {
             slots.request = None;
             let (lent, to_sequence) = match (ownership, slots.lent.take()) {
                 (StateOwnership::Owned(lent), _) => (lent, to_sequence),
-                // No handler has run on it.
                 (_, Some(lent)) => {
                     let to_sequence = lent.request.after_sequence;
                     (lent, to_sequence)
@@ -101,7 +95,6 @@ impl SpeculativeExecutor {
         }
     }
 
-    /// Runs a handler and appends its transaction to `out`, at most `length_max` bytes.
     #[inline]
     fn run(
         &mut self,
@@ -117,7 +110,7 @@ impl SpeculativeExecutor {
         outputs.clear();
         let mut transaction = store.begin();
         let mut context = Context {
-            // Only the leader runs handlers, in the one version that it has.
+            // Only the leader runs handlers, in its one version.
             version: 1,
             outputs,
             sessions: &AppendedSessions { sequencer, notices: &lent.notices },
@@ -134,7 +127,7 @@ impl SpeculativeExecutor {
             Ok(()) => {
                 write_outputs(out, outputs, *layout);
                 let left = (begin + length_max).saturating_sub(out.len());
-                // Objects are encoded here, by application code.
+                // Application code encodes objects here.
                 guard(|| {
                     let committed = transaction.commit_within(out, left);
                     committed.map_err(|error| HandlerRefusal::Inadmissible(error.to_string()))
@@ -252,7 +245,6 @@ mod tests {
 
     const SCHEMA: u32 = 1 << 16 | 1;
 
-    /// Panics in its encoder if it is 13.
     struct Unlucky(u8);
 
     impl StoreObject for Unlucky {

@@ -1,5 +1,5 @@
-//! [`StateExchange`]: hands the state from the applier to the speculative executor and back. Each of the two has its
-//! own thread. Every slot holds at most one value, so no queue can fill up.
+//! [`StateExchange`]: hands the state from the applier to the speculative executor and back, between their threads.
+//! Every slot holds at most one value, so no queue can fill up.
 
 use super::ReplicatedState;
 use crate::sessions::SessionTable;
@@ -9,25 +9,20 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Frames that the state contains although they were not released when they were applied.
+/// Frames that the state contained before they were released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SpeculativeSpan {
-    /// Last frame before them, after which the state was handed over.
     pub from_sequence: u64,
-    /// Last of these frames.
     pub to_sequence: u64,
-    /// Their term.
     pub term: u64,
 }
 
-/// Request of the speculative executor for the state after frame `after_sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateRequest {
     pub after_sequence: u64,
     pub term: u64,
 }
 
-/// The state on its way to the speculative executor, with the other inputs of handlers.
 pub(crate) struct LentState {
     pub state: Box<ReplicatedState>,
     pub timers: TimerTable,
@@ -35,7 +30,6 @@ pub(crate) struct LentState {
     pub request: StateRequest,
 }
 
-/// The state on its way back to the applier.
 pub(crate) struct ReturnedState {
     pub state: Box<ReplicatedState>,
     pub span: SpeculativeSpan,
@@ -45,13 +39,11 @@ pub(crate) struct ExchangeSlots {
     pub request: Option<StateRequest>,
     pub lent: Option<LentState>,
     pub returned: Option<ReturnedState>,
-    /// The applier wants the state back for a snapshot.
     pub is_recalled: bool,
 }
 
 pub(crate) struct StateExchange {
     slots: Mutex<ExchangeSlots>,
-    /// New contents in the slots, for the applier or the executor.
     for_applier: AtomicBool,
     for_executor: AtomicBool,
     applier: OnceLock<Waker>,
@@ -66,7 +58,6 @@ impl StateExchange {
     }
 
     pub fn set_applier(&self, applier: Waker) {
-        // Each service has one agent, so it is set once.
         let _ = self.applier.set(applier);
     }
 
@@ -75,43 +66,41 @@ impl StateExchange {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the slots for the applier, and wakes it.
     pub fn notify_applier(&self, change: impl FnOnce(&mut ExchangeSlots)) {
         change(&mut self.lock());
-        // Release: pairs with the Acquire in changes_for_applier.
+        // Pairs with the Acquire in changes_for_applier.
         self.for_applier.store(true, Ordering::Release);
         if let Some(applier) = self.applier.get() {
             applier.wake();
         }
     }
 
-    /// Changes the slots for the speculative executor, and wakes it.
     pub fn notify_executor(&self, change: impl FnOnce(&mut ExchangeSlots)) {
         change(&mut self.lock());
-        // Release: pairs with the Acquire in changes_for_executor.
+        // Pairs with the Acquire in changes_for_executor.
         self.for_executor.store(true, Ordering::Release);
         self.executor.wake();
     }
 
     #[inline]
     pub fn changes_for_applier(&self) -> Option<MutexGuard<'_, ExchangeSlots>> {
-        // Acquire: pairs with the Release in notify_applier. The plain load keeps the frequent case cheap.
+        // Pairs with the Release in notify_applier; the plain load keeps the frequent case cheap.
         (self.for_applier.load(Ordering::Acquire) && self.for_applier.swap(false, Ordering::Acquire))
             .then(|| self.lock())
     }
 
     #[inline]
     pub fn changes_for_executor(&self) -> Option<MutexGuard<'_, ExchangeSlots>> {
-        // Acquire: pairs with the Release in notify_executor.
+        // Pairs with the Release in notify_executor.
         (self.for_executor.load(Ordering::Acquire) && self.for_executor.swap(false, Ordering::Acquire))
             .then(|| self.lock())
     }
 }
 
-/// Count of unacknowledged notices per session, without sessions that were never sent one.
+/// Per session, without sessions that were never sent one.
 #[derive(Default)]
 pub(crate) struct UnacknowledgedNotices {
-    /// Number of the last notice, and of the last acknowledged one.
+    /// Last notice, last acknowledged one.
     by_session: FxHashMap<u64, (u64, u64)>,
 }
 

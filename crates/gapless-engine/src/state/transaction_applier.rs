@@ -1,6 +1,5 @@
-//! [`TransactionApplier`]: the state of a state-replicated service, changed by the stream's transactions without
-//! running handlers. While its member leads, the speculative executor owns the state, which contains unreleased frames.
-//! When these are released they are not applied again.
+//! [`TransactionApplier`]: a replicated state, changed by the stream's transactions. While its member leads, the
+//! speculative executor owns the state; frames that it has run are not applied again.
 
 use super::speculative_executor::SpeculativeExecutor;
 use super::state_exchange::{
@@ -37,11 +36,9 @@ const STATE_HASH: &str = "service.state_hash";
 const STATES_REMADE: &str = "service.states_remade";
 
 enum StateLocation {
-    /// Here, as it is after the last frame. In a cell because writing a snapshot marks the written objects.
+    /// As it is after the last frame; in a cell because writing a snapshot marks the written objects.
     Current(RefCell<Box<ReplicatedState>>),
-    /// Here, with frames that are not released yet.
     Speculative(Box<ReplicatedState>, SpeculativeSpan),
-    /// Lent to the speculative executor.
     Lent(StateRequest),
 }
 
@@ -49,21 +46,16 @@ pub(crate) struct TransactionApplier {
     factory: ServiceFactory,
     limits: StoreLimits,
     location: StateLocation,
-    /// Hash of the state after the last frame.
     hash: u64,
     counters: Option<StateCounters>,
     exchange: Option<Arc<StateExchange>>,
     request: Option<StateRequest>,
-    /// A snapshot is due and waits for the state's return.
     snapshot_waits: bool,
-    /// Location of the snapshots and the journal, for a rebuild.
     source: Option<(StreamLayout, StreamIdentity)>,
 }
 
 struct StateCounters {
-    /// Hash of the state after the last handled frame.
     hash: Counter,
-    /// Number of rebuilds because the state contained truncated frames.
     rebuilt: Counter,
 }
 
@@ -73,7 +65,7 @@ pub(crate) struct StateViews {
     pub rebuilt: CounterView,
 }
 
-/// Attempts of a rebuild: segments and snapshots may be deleted while they are read.
+/// Segments and snapshots may be deleted while they are read.
 const ATTEMPTS_MAX: u32 = 3;
 
 impl TransactionApplier {
@@ -96,7 +88,6 @@ impl TransactionApplier {
         self.source = Some((layout, identity));
     }
 
-    /// Creates the executor that runs the handlers, in the agent that `leader` wakes.
     pub fn speculative_executor(&mut self, leader: Waker) -> SpeculativeExecutor {
         let exchange = Arc::new(StateExchange::new(leader));
         self.exchange = Some(Arc::clone(&exchange));
@@ -142,8 +133,7 @@ impl TransactionApplier {
         Ok(())
     }
 
-    /// Tells whether the state is here, as it is after the last frame. A speculative state becomes current once its
-    /// frames are released.
+    /// A speculative state becomes current once its frames are released.
     fn make_current(&mut self, last_sequence: u64) -> bool {
         if !matches!(&self.location, StateLocation::Speculative(_, span) if span.to_sequence <= last_sequence) {
             return matches!(self.location, StateLocation::Current(_));
@@ -155,17 +145,15 @@ impl TransactionApplier {
         true
     }
 
-    /// Hands the state over, if it is requested, as it is after the last frame.
     fn lend(&mut self, last_sequence: u64, timers: &TimerTable, sessions: &SessionTable) -> Result<(), EngineError> {
         let Some(request) = self.request.filter(|request| request.after_sequence == last_sequence) else {
             return Ok(());
         };
         if !self.make_current(last_sequence) {
-            // The transaction's frames were truncated, or it never came back. A snapshot would wait forever for its return.
+            // The frames were truncated, or the transaction never came back; a snapshot would wait forever for it.
             self.rebuild(last_sequence)?;
         }
         if self.snapshot_waits {
-            // The snapshot is taken first; then it wakes the applier.
             return Ok(());
         }
         self.request = None;
@@ -174,7 +162,7 @@ impl TransactionApplier {
         {
             let (timers, notices) = (timers.clone(), UnacknowledgedNotices::of(sessions));
             let mut lent = Some(LentState { state: state.into_inner(), timers, notices, request });
-            // An executor that has lost the lead meanwhile would never return it.
+            // An executor that has lost the lead would never return it.
             exchange.notify_executor(|slots| slots.lent = lent.take_if(|_| slots.request == Some(request)));
             if let Some(LentState { state, .. }) = lent {
                 self.location = StateLocation::Current(RefCell::new(state));
@@ -192,14 +180,13 @@ impl TransactionApplier {
         drop(slots);
         self.request = request;
         let Some(ReturnedState { state, span }) = returned else { return };
-        // Otherwise frames of another term were applied since then, and the returned state is useless.
+        // Otherwise frames of another term were applied since, and the returned state is useless.
         if matches!(self.location, StateLocation::Lent(request) if request.after_sequence == span.from_sequence && request.term == span.term)
         {
             self.location = StateLocation::Speculative(state, span);
         }
     }
 
-    /// Rebuilds the state as it is after frame `sequence`, which is released and journaled.
     #[cold]
     fn rebuild(&mut self, sequence: u64) -> Result<(), EngineError> {
         let mut attempt = 1;
@@ -250,7 +237,7 @@ impl TransactionApplier {
         Self::in_fold(fold).expect("the fold applies transactions")
     }
 
-    /// Returns the applier of `fold`, if it applies transactions.
+    /// `None` if the fold is event-sourced.
     pub fn in_fold(fold: &mut Fold) -> Option<&mut Self> {
         let service: &mut dyn Any = &mut *fold.service;
         service.downcast_mut()
@@ -278,8 +265,7 @@ impl ErasedService for TransactionApplier {
         true
     }
 
-    // A frame of another term than the speculative frames replaces them: they were truncated, and a state that contains
-    // them is wrong.
+    // A frame of another term replaces the speculative ones: the state contains truncated frames, and is wrong.
     #[inline]
     fn before_frame(&mut self, sequence: u64, term: u64) -> Result<(), EngineError> {
         match &self.location {
@@ -329,7 +315,6 @@ impl ErasedService for TransactionApplier {
     fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
         if !self.make_current(last_sequence) {
             if is_final && matches!(self.location, StateLocation::Speculative(..)) {
-                // The stop does not wait to learn whether its frames are released.
                 self.rebuild(last_sequence)?;
             } else {
                 if let (StateLocation::Lent(_), false, Some(exchange)) =
@@ -344,7 +329,6 @@ impl ErasedService for TransactionApplier {
         if std::mem::take(&mut self.snapshot_waits)
             && let Some(exchange) = &self.exchange
         {
-            // The waiting executor gets the state in the next turn.
             exchange.notify_applier(|_| {});
         }
         Ok(true)
@@ -395,7 +379,6 @@ mod tests {
         let mut fold = Fold::applying_transactions(Box::new(applier));
         executor.lead(1, 0);
         TransactionApplier::of(&mut fold).poll_exchange();
-        // The lead is lost while the state is prepared.
         executor.follow(0);
         let (timers, sessions) = (fold.timers.clone(), SessionTable::default());
         TransactionApplier::of(&mut fold).lend(0, &timers, &sessions).unwrap();
@@ -418,12 +401,10 @@ mod tests {
         executor.lead(1, 0);
         fold.between_batches().unwrap();
         assert!(executor.poll(0));
-        // A snapshot is due, and the state contains eight unreleased frames.
         assert!(!fold.can_snapshot(false).unwrap());
         assert!(!executor.poll(8));
         fold.between_batches().unwrap();
         assert!(!fold.can_snapshot(false).unwrap(), "the frames are not released");
-        // The frames are truncated, and the member leads again.
         executor.follow(8);
         executor.lead(2, 0);
         fold.between_batches().unwrap();

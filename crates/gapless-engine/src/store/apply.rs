@@ -1,12 +1,9 @@
-//! Applies changes of other replicas: every byte is checked, and either all changes are applied or none.
-
 use super::Store;
 use super::changes::{BEGIN, ChangeError, ChangeErrorDetails, ChangesReader, HEAD_LENGTH, VERSION};
 use super::error::StoreError;
 
 impl Store {
-    /// Applies a transaction of another replica: `changes` are the bytes that [`super::Transaction::commit`] appended
-    /// there.
+    /// `changes`: bytes that [`super::Transaction::commit`] appended on another replica.
     ///
     /// # Errors
     /// [`StoreError::Changes`] with the place of the defect, or [`StoreError::Limit`]; the store is unchanged then.
@@ -20,7 +17,6 @@ impl Store {
         self.end_apply(checked.and_then(|()| self.tracker.limits.check_totals(&self.tracker.usage)))
     }
 
-    /// Applies the operations of a snapshot's piece.
     pub(super) fn apply_piece(&mut self, operations: &[u8]) -> Result<(), StoreError> {
         self.tracker.begin();
         let mut place = ChangeLocation::default();
@@ -100,7 +96,6 @@ impl Store {
     }
 }
 
-/// Position of the reader, for errors.
 #[derive(Default)]
 struct ChangeLocation {
     id: Option<u16>,

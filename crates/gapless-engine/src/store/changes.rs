@@ -19,9 +19,7 @@
 //! bytes, or empty, depending on its collection. Numbers are little-endian. A varint has 7 bits per byte, lowest first,
 //! at most 10 bytes, and must be in its shortest form. No key occurs twice, except that it may be put after a remove.
 
-/// Version that is written and read.
 pub const VERSION: u8 = 1;
-/// Length of the version and the number of operations.
 pub(super) const HEAD_LENGTH: usize = 5;
 
 pub(super) const PUT: u8 = 1;
@@ -32,11 +30,10 @@ pub(super) const POP: u8 = 5;
 pub(super) const ADD: u8 = 6;
 pub(super) const BEGIN: u8 = 7;
 
-/// Defect in foreign bytes, with its position. Boxed, so that a result with it fits registers.
+/// Defect in foreign bytes, with its position; boxed, so that a result with it fits registers.
 #[derive(Debug)]
 pub struct ChangeError(pub(super) Box<ChangeErrorDetails>);
 
-/// Details of a [`ChangeError`].
 #[derive(Debug)]
 pub struct ChangeErrorDetails {
     pub(super) offset: usize,
@@ -57,15 +54,14 @@ impl ChangeError {
     }
 }
 
-/// Head of an operation, built on the stack and appended at once. Separate appends to a vector would each store its
-/// length, and the next one would wait for that store.
+/// Built on the stack and appended at once: each append to a vector stores its length, and the next one would wait for
+/// that store.
 pub struct OperationHead {
     bytes: [u8; Self::LENGTH_MAX],
     length: usize,
 }
 
 impl OperationHead {
-    /// Upper bound for operation, collection, key, version, length and check.
     const LENGTH_MAX: usize = 64;
 
     #[inline(always)]
@@ -82,7 +78,6 @@ impl OperationHead {
         self.length += N;
     }
 
-    /// Adds the first `length` of `bytes`.
     #[inline(always)]
     pub(super) fn part<const N: usize>(&mut self, bytes: [u8; N], length: usize) {
         self.bytes(bytes);
@@ -104,7 +99,6 @@ impl OperationHead {
     }
 }
 
-/// Appends the first `length` of `bytes`, as a copy whose length is known at compile time.
 #[inline(always)]
 fn append_short<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usize) {
     let begin = out.len();
@@ -112,7 +106,6 @@ fn append_short<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], length: usiz
     out.truncate(begin + length);
 }
 
-/// Appends the head of an operation.
 #[inline]
 pub(super) fn begin(out: &mut Vec<u8>, operation: u8, collection: u16) {
     OperationHead::new(operation, collection).append_to(out);
@@ -125,7 +118,6 @@ pub(super) fn put_object(out: &mut Vec<u8>, version: u16, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends the bytes `from..to` of an object as a range, `gap` after the previous one.
 #[inline(always)]
 pub(super) fn put_range(out: &mut Vec<u8>, object: &[u8], from: usize, to: usize, gap: usize) {
     const SHORT: usize = 16;
@@ -164,7 +156,6 @@ pub(super) const fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads foreign bytes from the front.
 pub struct ChangesReader<'a> {
     bytes: &'a [u8],
     position: usize,

@@ -1,17 +1,12 @@
-//! [`Collection`]: the store's view of a collection, without its types.
-
 use super::changes::{ChangeError, ChangesReader};
 use super::error::StoreError;
 use super::hash::mix;
 use super::tracker::{StoreUsage, Touch, Tracker};
 use std::any::Any;
 
-/// Description of a collection, for snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CollectionIdentity {
-    /// Number in changes and snapshots.
     pub id: u16,
-    /// Index among the collections of this store.
     pub position: u16,
     pub name: String,
     pub kind: CollectionKind,
@@ -21,7 +16,7 @@ pub(super) struct CollectionIdentity {
 }
 
 impl CollectionIdentity {
-    /// Returns the seed that separates this collection's hash terms from those of others.
+    /// Separates the hash terms of collections.
     pub(super) const fn seed(&self) -> u64 {
         mix((self.id as u64) << 8 | self.kind as u64)
     }
@@ -38,16 +33,12 @@ pub(super) enum CollectionKind {
 pub(super) trait Collection: Any + Send {
     fn identity(&self) -> &CollectionIdentity;
     fn usage(&self) -> StoreUsage;
-    /// Recomputes its part of the state's hash from the objects.
     fn recomputed_hash(&self) -> u64;
 
-    /// Writes the change of a touched object, and updates the hash.
     fn finish(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError>;
-    /// Frees memory that only an undo would have needed.
     fn free_undo_memory(&mut self, touch: &Touch);
-    /// Restores the state before a touch; called in reverse order.
+    /// Called in reverse order.
     fn undo(&mut self, touch: &Touch, tracker: &mut Tracker);
-    /// Applies an operation of another replica, with its touches and hash.
     fn apply(
         &mut self,
         operation: u8,
@@ -55,12 +46,10 @@ pub(super) trait Collection: Any + Send {
         tracker: &mut Tracker,
     ) -> Result<(), ChangeError>;
 
-    /// Starts a snapshot here; writes the collection's head to `out`.
     fn freeze(&mut self, out: &mut Vec<u8>);
-    /// Writes objects that the snapshot lacks, until `out` has `length_max` bytes or enough slots were scanned. Returns
+    /// Writes objects that the snapshot lacks, until `out` has `length_max` bytes or enough slots were scanned; returns
     /// whether all are written.
     fn write_frozen(&mut self, tracker: &mut Tracker, out: &mut Vec<u8>, length_max: usize) -> bool;
-    /// Ends a snapshot, complete or cancelled.
     fn thaw(&mut self);
     fn clear(&mut self);
 }

@@ -1,5 +1,3 @@
-//! Errors of a store.
-
 use gapless_schema::{DecodeError, EncodeError};
 
 /// Error of a store. The failed operation leaves no change.
@@ -11,14 +9,12 @@ pub enum StoreError {
     Changes {
         /// Byte in the changes, or in the piece of a snapshot.
         offset: usize,
-        /// Collection and key, as far as known.
         place: String,
         reason: String,
     },
     /// A snapshot cannot be read.
     #[error("snapshot, piece {piece}: {reason}; the store is empty now")]
     Snapshot {
-        /// Index of the piece, from 0.
         piece: u32,
         /// Defect and remedy.
         reason: String,
@@ -31,13 +27,7 @@ pub enum StoreError {
     Object { collection: String, key: String, source: ObjectError },
     /// The transaction would exceed a limit.
     #[error("{what} would be {found}, the limit is {limit}; the transaction was rolled back")]
-    Limit {
-        /// Limited quantity, and its place.
-        what: String,
-        limit: u64,
-        /// Value that it would have.
-        found: u64,
-    },
+    Limit { what: String, limit: u64, found: u64 },
     /// A snapshot is in progress, or none is.
     #[error("{0}")]
     Order(&'static str),
@@ -55,12 +45,7 @@ pub enum ObjectError {
     Encode(#[from] EncodeError),
     /// The bytes were written by an unknown, newer version.
     #[error("version {found} of the object is newer than {known}, which is known here: run a newer program")]
-    Version {
-        /// Version of the bytes.
-        found: u16,
-        /// Newest known version.
-        known: u16,
-    },
+    Version { found: u16, known: u16 },
     /// Any other defect.
     #[error("{0}")]
     Invalid(String),

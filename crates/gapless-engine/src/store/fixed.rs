@@ -1,21 +1,18 @@
-//! [`store_object!`](crate::store_object): makes a plain struct of fixed-length fields an object.
-
 use super::error::ObjectError;
 
-/// Field type of a `store_object!` struct: integers, `bool`, floats, and arrays of them.
+/// Field of a `store_object!` struct: integers, `bool`, floats, and arrays of them.
 pub trait FixedField: Copy {
-    /// Length in bytes.
+    /// Bytes.
     const LENGTH: usize;
-    /// Value of the field in objects written before it existed.
+    /// Value in objects written before the field existed.
     const EMPTY: Self;
-    /// Appends the field, little-endian.
+    /// Little-endian.
     fn put(&self, out: &mut Vec<u8>);
-    /// Appends several fields in order.
     #[inline(always)]
     fn put_all(fields: &[Self], out: &mut Vec<u8>) {
         fields.iter().for_each(|field| field.put(out));
     }
-    /// Reads the field from `bytes`, which have [`FixedField::LENGTH`]; `None` if they are not a valid value.
+    /// `bytes` have [`FixedField::LENGTH`]; `None` if they are no valid value.
     fn take(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -49,7 +46,7 @@ impl FixedField for u8 {
         out.push(*self);
     }
 
-    /// Appends all at once: texts and identifiers are byte arrays.
+    /// Texts and identifiers are byte arrays.
     #[inline(always)]
     fn put_all(fields: &[Self], out: &mut Vec<u8>) {
         out.extend_from_slice(fields);
@@ -99,7 +96,7 @@ impl<F: FixedField, const N: usize> FixedField for [F; N] {
     }
 }
 
-/// Reads the next field. An object of an older version may end before it; then it is [`FixedField::EMPTY`].
+/// Returns [`FixedField::EMPTY`] past the end of an older version's object.
 #[doc(hidden)]
 #[inline(always)]
 pub fn next_field<F: FixedField>(rest: &mut &[u8], is_older: bool, name: &'static str) -> Result<F, ObjectError> {

@@ -1,5 +1,5 @@
-//! Handles of collections, returned by their declaration. They are small and `Copy`. A handle is valid for its store,
-//! and for every store with the same collections declared in the same order.
+//! Handles of collections, small and `Copy`: valid for every store with the same collections declared in the same
+//! order.
 
 use super::key::StoreKey;
 use super::object::StoreObject;
@@ -19,9 +19,7 @@ pub(super) mod sealed {
 
 /// Handle of a collection with keys: [`Map`], [`OrderedMap`], [`Singleton`].
 pub trait TableHandle: sealed::CollectionHandle<IndexKey = Self::Key> {
-    /// Type of the keys; `()` of a singleton.
     type Key: StoreKey;
-    /// Type of the objects.
     type Object: StoreObject;
 }
 

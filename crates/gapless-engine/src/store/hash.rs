@@ -1,10 +1,7 @@
-//! Hash of a store's state and of a snapshot's bytes. It is a sum of terms, so a change costs only the touched objects,
-//! and their order does not matter. It detects replicas that differ by mistake; it does not resist deliberate
-//! collisions.
+//! Hash of a store's state and of a snapshot's bytes: a sum of terms, so a change costs only the touched objects.
+//! Detects replicas that differ by mistake; does not resist deliberate collisions.
 
-/// Length of a chunk, the unit of comparison between two encodings, bytes.
 const CHUNK: usize = 16;
-/// Length that is skipped at once if unchanged.
 const BLOCK: usize = 4 * CHUNK;
 
 const FIRST: u64 = 0xa076_1d64_78bd_642f;
@@ -23,7 +20,6 @@ pub(super) const fn mix(value: u64) -> u64 {
     fold(value ^ FIRST, value.wrapping_add(SECOND) | 1)
 }
 
-/// Computes the term of the chunk at `position`, a multiple of 16.
 #[inline(always)]
 fn term(position: usize, chunk: &[u8; CHUNK]) -> u64 {
     let word = |at: usize| {
@@ -36,7 +32,7 @@ fn term(position: usize, chunk: &[u8; CHUNK]) -> u64 {
     fold(left, word(8) ^ SECOND.wrapping_add(place.wrapping_mul(SECOND_STEP)))
 }
 
-/// Pads the last bytes to a chunk. The length has a term of its own, so trailing zeros count.
+/// The length has a term of its own, so trailing zeros count.
 #[inline(always)]
 fn padded(tail: &[u8]) -> [u8; CHUNK] {
     let mut chunk = [0; CHUNK];
@@ -57,14 +53,13 @@ pub(crate) fn content_hash(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// Computes the term of an object under a key in the state's hash.
 #[inline(always)]
 pub(super) const fn contribution(place: u64, content_hash: u64) -> u64 {
     mix(content_hash.wrapping_add(place))
 }
 
-/// Compares two encodings of equal length. Passes each differing range to `changed` as (begin, end), in order, and
-/// returns the change of the content hash.
+/// Passes each differing range (begin, end) of equally long encodings to `changed`, in order; returns the change of the
+/// content hash.
 #[inline]
 pub(super) fn differences(before: &[u8], after: &[u8], mut changed: impl FnMut(usize, usize)) -> u64 {
     debug_assert_eq!(before.len(), after.len());

@@ -1,15 +1,11 @@
-//! [`InlineMessage`]: an object stored as its message's bytes, read and written in place by the direct types.
-
 use super::error::ObjectError;
 use super::object::{StoreObject, message_type};
 use gapless_schema::{DecodeError, Direct, EncodeError, Message};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// An object stored inline as the bytes of a message `M`, at most `N`. It allocates nothing; a change costs a copy and
-/// a comparison of its bytes. `M` is a direct decoder such as `CarDecoder<'static>`.
-///
-/// The bytes are always a valid message.
+/// An object stored as the bytes of a message, at most `N`, always valid. It allocates nothing; a change costs a copy
+/// and a comparison. `M` is a direct decoder such as `CarDecoder<'static>`.
 pub struct InlineMessage<M, const N: usize> {
     length: u32,
     bytes: [u8; N],
@@ -43,13 +39,13 @@ impl<M, const N: usize> InlineMessage<M, N> {
 }
 
 impl<M: Message, const N: usize> InlineMessage<M, N> {
-    /// Creates a record from a message's bytes.
+    /// Copies the bytes of a message's bytes.
     ///
     /// # Errors
     /// The bytes are not a message of this type, or are more than `N`.
     pub fn new(bytes: &[u8]) -> Result<Self, ObjectError> {
         if bytes.len() > N {
-            return Err(ObjectError::Invalid(format!("{}: {} bytes, the record holds {N}", M::NAME, bytes.len())));
+            return Err(ObjectError::Invalid(format!("{}: {} bytes, it holds {N}", M::NAME, bytes.len())));
         }
         M::decode(bytes)?;
         let mut record = Self { length: bytes.len() as u32, bytes: [0; N], message: PhantomData };
@@ -57,7 +53,7 @@ impl<M: Message, const N: usize> InlineMessage<M, N> {
         Ok(record)
     }
 
-    /// Creates a record from the output of `write` with the encoder `E` of the same message.
+    /// Takes the output of `write` with the encoder `E` of the same message.
     ///
     /// # Errors
     /// The error of `write`; or the message exceeds `N` bytes, or is of another type.
@@ -81,8 +77,8 @@ impl<M: Message, const N: usize> InlineMessage<M, N> {
         M::decode(self.bytes())
     }
 
-    /// Overwrites the bytes at `position` with `field`. The schema gives the position: 8 for the first field of an SBE
-    /// message with the usual header. The length does not change.
+    /// Overwrites the bytes at `position`, given by the schema: 8 for the first field of an SBE message with the usual
+    /// header.
     ///
     /// # Errors
     /// The bytes lie outside the message, or it would become invalid; it is unchanged then.

@@ -1,5 +1,3 @@
-//! Keys of objects in a collection.
-
 use super::changes::{ChangeError, ChangesReader, OperationHead};
 use super::hash::mix;
 use std::fmt;
@@ -14,11 +12,9 @@ pub(super) mod sealed {
     use super::{ChangeError, ChangesReader, Hash, OperationHead, fmt};
 
     pub trait Key: Copy + Ord + Hash + fmt::Debug + Send + 'static {
-        /// Identifies the type in snapshots.
         const KIND: u8;
         fn write(&self, head: &mut OperationHead);
         fn read(reader: &mut ChangesReader<'_>) -> Result<Self, ChangeError>;
-        /// Returns its term for the state's hash.
         fn place(&self, seed: u64) -> u64;
     }
 }
@@ -91,7 +87,7 @@ impl sealed::Key for u128 {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteKey {
-    // Padded with zeros, so that comparing the arrays, then the lengths, gives the order of the bytes.
+    // Zero-padded: comparing arrays, then lengths, gives the order of the bytes.
     bytes: [u8; Self::LENGTH_MAX],
     length: u8,
 }
@@ -100,7 +96,7 @@ impl ByteKey {
     /// Longest key, bytes.
     pub const LENGTH_MAX: usize = 31;
 
-    /// Creates a key; `None` if it is too long.
+    /// `None` if it is too long.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut key = Self { bytes: [0; Self::LENGTH_MAX], length: u8::try_from(bytes.len()).ok()? };

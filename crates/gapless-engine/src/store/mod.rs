@@ -1,22 +1,6 @@
 //! State of a state-replicated service: typed objects in collections. Transactions change them and encode their
 //! changes, which other replicas apply without running the handler.
 //!
-//! | module | contents |
-//! |---|---|
-//! | [`handles`] | [`Map`], [`OrderedMap`], [`Singleton`], [`Queue`], [`Counter`]: handles of collections |
-//! | [`transaction`] | [`Transaction`]: reads and changes; commit or roll back |
-//! | [`object`] | [`StoreObject`]: required of a stored type; implemented by the schema layer's types |
-//! | [`inline_message`] | [`InlineMessage`]: an object stored as its encoded message |
-//! | [`fixed`] | [`store_object!`](crate::store_object): plain structs |
-//! | [`key`] | keys |
-//! | [`changes`] | encoding of changes |
-//! | [`snapshot`] | encoding of a whole state, written piece by piece |
-//! | `apply` | changes of other replicas, checked |
-//! | `tracker` | objects touched by a transaction; [`StoreLimits`], [`StoreUsage`] |
-//! | `collection`, `table`, `queue`, `counter` | the collections themselves |
-//! | `hash` | hash of the state |
-//! | [`error`] | [`StoreError`], [`ObjectError`] |
-//!
 //! The store does no I/O and reads no clock. Once its buffers have grown it allocates only for new objects, and for
 //! objects that allocate themselves. Iteration is in the order of keys or pushes, never in hash order.
 //!
@@ -99,15 +83,14 @@ use tracker::Tracker;
 /// The state: collections of typed objects.
 pub struct Store {
     collections: Vec<Box<dyn Collection>>,
-    /// Index + 1 of each collection, by its number; 0 if undeclared.
+    /// Index + 1 by number; 0 if undeclared.
     positions: Vec<u16>,
     tracker: Tracker,
-    /// Snapshot in progress.
     progress: Option<snapshot::SnapshotProgress>,
 }
 
 impl Store {
-    /// Creates an empty store without collections. Limits above the possible maximum are clamped.
+    /// Limits above the possible maximum are clamped.
     #[must_use]
     pub fn new(limits: StoreLimits) -> Self {
         let tracker = Tracker { limits: limits.clamped(), ..Tracker::default() };
@@ -123,7 +106,7 @@ impl Store {
         Map::new(self.declare(TableCollection::<K, V, HashIndex<K>>::new(identity)))
     }
 
-    /// Declares a map whose keys can be iterated in order.
+    /// Declares a map with ordered iteration.
     ///
     /// # Panics
     /// As [`Self::map`].
@@ -146,7 +129,7 @@ impl Store {
         Queue::new(self.declare(QueueCollection::<V>::new(identity)))
     }
 
-    /// Declares a counter, initially 0.
+    /// Initially 0.
     ///
     /// # Panics
     /// As [`Self::map`].
@@ -180,7 +163,7 @@ impl Store {
         position
     }
 
-    /// Begins a transaction. Dropping it rolls it back.
+    /// Dropping the transaction rolls it back.
     #[inline]
     pub fn begin(&mut self) -> Transaction<'_> {
         self.tracker.begin();
@@ -196,12 +179,10 @@ impl Store {
         self.table(handle).get(key)
     }
 
-    /// Returns the number of objects in a map.
     pub fn len<H: TableHandle>(&self, handle: H) -> u64 {
         self.table(handle).len()
     }
 
-    /// Iterates over the objects of an ordered map whose keys are in `range`, in order.
     pub fn range<K: StoreKey, V: StoreObject>(
         &self,
         handle: OrderedMap<K, V>,
@@ -211,41 +192,36 @@ impl Store {
         table.index().0.range(range).map(|(key, slot)| (key, table.object(*slot)))
     }
 
-    /// Returns the keys of a map in order. They are collected and sorted on each call.
+    /// Collects and sorts the keys on each call.
     pub fn sorted_keys<K: StoreKey, V: StoreObject>(&self, handle: Map<K, V>) -> Vec<K> {
         self.table(handle).index().sorted_keys()
     }
 
-    /// Returns the number of items in a queue.
     pub fn queue_len<V: StoreObject>(&self, handle: Queue<V>) -> usize {
         self.queue_of(handle).len()
     }
 
-    /// Returns an item of a queue; 0 is the front.
+    /// Returns an item; 0 is the front.
     pub fn item<V: StoreObject>(&self, handle: Queue<V>, number: usize) -> Option<&V> {
         self.queue_of(handle).get(number)
     }
 
-    /// Iterates over the items of a queue from the front.
     pub fn items<V: StoreObject>(&self, handle: Queue<V>) -> impl Iterator<Item = &V> {
         self.queue_of(handle).iter()
     }
 
-    /// Returns the value of a counter.
     pub fn value(&self, handle: Counter) -> i64 {
         of::<CounterCollection>(&*self.collections[handle.position()]).value()
     }
 
-    /// Returns the hash of the store's contents, updated by each transaction. It is equal on all replicas with the same
-    /// objects, encoded by the same versions.
+    /// Returns a hash that is equal on all replicas with the same objects, encoded by the same versions.
     #[inline]
     #[must_use]
     pub const fn state_hash(&self) -> u64 {
         self.tracker.hash
     }
 
-    /// Returns a hash of the declarations: collections, keys, and the types and versions of objects. Stores with
-    /// different layouts may hash the same state differently.
+    /// Hash of the declarations. Stores with different layouts may hash the same state differently.
     #[must_use]
     pub fn layout_hash(&self) -> u32 {
         let hash = self.collections.iter().fold(0, |hash, collection| {
@@ -256,21 +232,19 @@ impl Store {
         hash::mix(hash) as u32
     }
 
-    /// Recomputes the state's hash by walking over every object.
+    /// Walks over every object.
     #[must_use]
     pub fn recomputed_state_hash(&self) -> u64 {
         let hashes = self.collections.iter().map(|collection| collection.recomputed_hash());
         hashes.fold(0, u64::wrapping_add)
     }
 
-    /// Returns the usage of the whole store.
     #[must_use]
     pub fn usage(&self) -> StoreUsage {
         let memory_bytes = self.collections.iter().map(|collection| collection.usage().memory_bytes).sum();
         StoreUsage { memory_bytes, ..self.tracker.usage }
     }
 
-    /// Iterates over the usage of each collection, by name, in the order of declaration.
     pub fn usages(&self) -> impl Iterator<Item = (&str, StoreUsage)> {
         self.collections.iter().map(|collection| (collection.identity().name.as_str(), collection.usage()))
     }
@@ -292,7 +266,6 @@ impl Store {
         of(&*self.collections[handle.position()])
     }
 
-    /// Undoes the open transaction.
     fn undo(&mut self) {
         while let Some(touch) = self.tracker.touches.pop() {
             self.collections[usize::from(touch.collection)].undo(&touch, &mut self.tracker);
@@ -300,7 +273,6 @@ impl Store {
         self.tracker.begin();
     }
 
-    /// Ends a transaction whose changes are in the state's hash.
     #[inline]
     fn end_transaction(&mut self) {
         if self.tracker.has_undo_memory {

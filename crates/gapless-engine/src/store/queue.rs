@@ -1,5 +1,4 @@
-//! [`QueueCollection`]: the collection with objects in a queue, pushed at the back, popped at the front, and never changed in
-//! between.
+//! [`QueueCollection`]: a queue whose objects never change.
 
 use super::changes::{self, BEGIN, ChangeError, ChangesReader, POP, PUSH, put_varint};
 use super::collection::{Collection, CollectionIdentity};
@@ -20,14 +19,12 @@ pub(super) struct QueueCollection<V> {
     identity: CollectionIdentity,
     seed: u64,
     items: VecDeque<QueueItem<V>>,
-    /// Number of the front item; items are numbered from 0 in the order of pushes.
+    /// Items are numbered from 0 in the order of pushes.
     head: u64,
-    /// Items popped by this transaction, for an undo.
     popped: Vec<QueueItem<V>>,
     bytes: u64,
-    /// First item that the snapshot in progress still lacks.
     frozen_next: u64,
-    /// End of these items. A pop writes its item first; it is always the next one.
+    /// A pop writes its item first; it is always the next one.
     frozen_end: u64,
 }
 
@@ -62,7 +59,7 @@ impl<V: StoreObject> QueueCollection<V> {
         self.head + self.items.len() as u64
     }
 
-    /// Computes the hash term of both end numbers; 0 for an unused queue.
+    /// 0 for an unused queue.
     fn ends(&self) -> u64 {
         if self.tail() == 0 { 0 } else { contribution(mix(self.seed ^ self.head), !self.tail()) }
     }
@@ -71,7 +68,6 @@ impl<V: StoreObject> QueueCollection<V> {
         contribution(mix(self.seed.wrapping_add(number)), item.content_hash)
     }
 
-    /// Changes the queue, and updates the hash term of its ends around `change`.
     #[inline]
     fn with_ends<T>(&mut self, tracker: &mut Tracker, change: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.ends();

@@ -12,6 +12,7 @@
 //! kind 2: operations, as in changes, one after the other; of a map in any order
 //! kind 3, the last piece: nothing
 //! ```
+//!
 //! Numbers are little-endian. A snapshot is the state at the time of its begin: an object that is changed before the
 //! walk reaches it is first written as it was.
 
@@ -28,18 +29,16 @@ const BODY_LENGTH_MAX: usize = 64 << 20;
 const KIND_HEAD: u8 = 1;
 const KIND_OPERATIONS: u8 = 2;
 const KIND_END: u8 = 3;
-/// Length of a piece of [`Store::write_snapshot`].
 const PIECE_LENGTH: usize = 1 << 16;
 
-/// Progress of a snapshot.
 pub(super) struct SnapshotProgress {
     next_piece: u32,
     collection: usize,
 }
 
 impl Store {
-    /// Begins a snapshot of the current state and appends its first bytes to `out`. [`Self::snapshot_step`] returns the
-    /// rest; transactions may run in between.
+    /// Appends the snapshot's first bytes; [`Self::snapshot_step`] returns the rest, and transactions may run in
+    /// between.
     ///
     /// # Errors
     /// [`StoreError::Order`] if a snapshot is in progress.
@@ -74,8 +73,8 @@ impl Store {
         }
     }
 
-    /// Appends the next piece of the snapshot, of about `length` bytes, to `out`; returns whether it was the last. A
-    /// step scans a bounded number of slots, so a piece may be short.
+    /// Appends about `length` bytes; returns whether they were the last. A step scans a bounded number of slots, so a
+    /// piece may be short.
     ///
     /// # Errors
     /// [`StoreError::Order`] if no snapshot is in progress.
@@ -93,8 +92,7 @@ impl Store {
         let mut next = progress.collection;
         progress.piece(out, KIND_OPERATIONS, |out| {
             let limit = out.len() + length.min(BODY_LENGTH_MAX / 4);
-            // Preserved objects come first, so that their backlog stays small; then the walk continues, so that it
-            // ends.
+            // Preserved objects first, so that their backlog stays small.
             while out.len() < limit
                 && let Some(preserved) = tracker.preserved.pieces.pop_front()
             {
@@ -110,7 +108,6 @@ impl Store {
         Ok(false)
     }
 
-    /// Cancels the snapshot in progress, if any.
     pub fn cancel_snapshot(&mut self) {
         self.progress = None;
         self.tracker.preserved.is_freezing = false;
@@ -123,8 +120,7 @@ impl Store {
         self.progress.is_some()
     }
 
-    /// Returns the bytes preserved so far for the snapshot in progress, of objects that were changed meanwhile. At most
-    /// the size of the state at its begin.
+    /// Bytes of objects that were changed during the snapshot; at most the size of the state at its begin.
     #[must_use]
     pub fn preserved_bytes(&self) -> u64 {
         self.tracker.preserved.pieces.iter().map(|piece| piece.len() as u64).sum()
@@ -151,7 +147,7 @@ impl Store {
         }
     }
 
-    /// Replaces the contents by a snapshot. Reads nothing after its last piece.
+    /// Replaces the contents. Reads nothing after the last piece.
     ///
     /// # Errors
     /// The snapshot cannot be read, is damaged or incomplete, or has contents unknown to this store. The store is empty
@@ -163,7 +159,6 @@ impl Store {
             self.clear();
             match error {
                 StoreError::System { .. } => error,
-                // Defects of operations have their place already.
                 StoreError::Snapshot { .. } => error,
                 error => StoreError::Snapshot { piece, reason: error.to_string() },
             }
@@ -276,7 +271,6 @@ fn fill(read: &mut impl Read, bytes: &mut [u8]) -> Result<(), StoreError> {
     read.read_exact(bytes).map_err(|source| StoreError::System { action: "reading a snapshot", source })
 }
 
-/// Reads a piece's body; returns its kind.
 fn read_piece(read: &mut impl Read, number: u32, body: &mut Vec<u8>) -> Result<u8, StoreError> {
     let damaged = |reason: String| StoreError::Snapshot { piece: number, reason };
     let mut head = [0; PIECE_HEAD - 5];
@@ -288,7 +282,7 @@ fn read_piece(read: &mut impl Read, number: u32, body: &mut Vec<u8>) -> Result<u
         return Err(damaged(format!("a body of {length} bytes, at most {BODY_LENGTH_MAX} are possible")));
     }
     body.clear();
-    // Reads only existing bytes, so that a damaged length allocates no memory.
+    // A damaged length allocates no memory.
     let wanted = length as u64 + 5;
     let action = "reading a snapshot";
     let found = read.take(wanted).read_to_end(body).map_err(|source| StoreError::System { action, source })?;

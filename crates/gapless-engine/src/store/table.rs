@@ -1,5 +1,5 @@
-//! [`TableCollection`]: the collection for maps, ordered maps and singletons. Objects have numbered slots that never move; an
-//! index maps keys to slots.
+//! [`TableCollection`]: maps, ordered maps and singletons. Objects have slots that never move; an index maps keys to
+//! slots.
 
 use super::changes::{self, ChangeError, ChangesReader, OperationHead, PATCH, PUT, REMOVE};
 use super::collection::{Collection, CollectionIdentity};
@@ -11,7 +11,6 @@ use super::tracker::{StoreUsage, Touch, TouchKind, Tracker};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Index from keys to slots.
 pub trait TableIndex<K>: Default + Send + 'static {
     fn find(&self, key: &K) -> Option<u32>;
     fn put(&mut self, key: K, slot: u32);
@@ -19,10 +18,9 @@ pub trait TableIndex<K>: Default + Send + 'static {
     fn entries_max(&self) -> usize;
 }
 
-/// Unordered index; its iteration order must never be visible.
+/// The iteration order must never be visible.
 pub struct HashIndex<K>(FxHashMap<K, u32>);
 
-/// Index in key order.
 pub struct OrderedIndex<K>(pub(super) BTreeMap<K, u32>);
 
 impl<K> Default for HashIndex<K> {
@@ -95,10 +93,8 @@ struct TableSlot<K, V> {
     length: u32,
     /// Last snapshot that has this object, or for which it is too new.
     epoch: u32,
-    /// Last transaction that touched it.
     transaction: u64,
     is_live: bool,
-    /// The state's hash and usage include the object.
     is_counted: bool,
 }
 
@@ -116,7 +112,6 @@ pub(super) struct TableCollection<K, V, I> {
     free: Vec<u32>,
     objects: u64,
     bytes: u64,
-    /// Next slot of the snapshot, and its end.
     frozen: (u32, u32),
 }
 
@@ -154,7 +149,6 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
         &mut self.slots[slot as usize / TOGETHER][slot as usize % TOGETHER]
     }
 
-    /// Returns the object in a slot named by the index.
     #[inline]
     pub(super) fn object(&self, slot: u32) -> &V {
         self.slot(slot).object.as_ref().expect("the index names slots with objects")
@@ -173,7 +167,6 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
         self.slot_mut(slot).object.as_mut()
     }
 
-    /// Inserts an object; returns whether it has replaced another.
     #[inline]
     pub(super) fn insert(&mut self, key: K, object: V, tracker: &mut Tracker) -> bool {
         if let Some(slot) = self.index.find(&key) {
@@ -212,7 +205,6 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
         slot
     }
 
-    /// Removes an object; returns whether there was one.
     #[inline]
     pub(super) fn remove(&mut self, key: &K, tracker: &mut Tracker) -> bool {
         let Some(slot) = self.index.take(key) else { return false };
@@ -253,7 +245,7 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
         tracker.touches.push(touch);
     }
 
-    /// Preserves the object for a snapshot in progress that has not reached it.
+    /// For a snapshot in progress that has not reached the object.
     #[inline]
     fn preserve(&mut self, place: u32, tracker: &mut Tracker) {
         if tracker.preserved.is_freezing && self.slot(place).epoch != tracker.preserved.epoch {
@@ -319,7 +311,7 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
         self.count(place, tracker);
     }
 
-    /// Writes the change since the touch: a patch, or the whole object if that is not much longer.
+    /// A patch, or the whole object if that is not much longer.
     #[inline]
     fn finish_changed(&mut self, touch: &Touch, tracker: &mut Tracker, out: &mut Vec<u8>) -> Result<(), StoreError> {
         let place = touch.place as u32;
@@ -423,8 +415,7 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
         Ok(())
     }
 
-    /// Patches `bytes`, a copy of `before`, and decodes the object. `again` is a buffer for its encoding. Returns
-    /// content hash and length.
+    /// Returns content hash and length.
     fn patch_object(
         &mut self,
         place: u32,
@@ -469,7 +460,6 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
     }
 }
 
-/// Returns the encoding of `object`, stored inline or encoded into `scratch`.
 #[inline]
 fn encoded<'a, V: StoreObject>(object: &'a V, scratch: &'a mut Vec<u8>) -> Result<&'a [u8], ObjectError> {
     if let Some(bytes) = object.as_encoded() {
@@ -488,7 +478,6 @@ fn write_put<K: Key, V: StoreObject>(identity: &CollectionIdentity, key: &K, byt
     changes::put_object(out, V::VERSION, bytes);
 }
 
-/// Length of the patched object's hash in a patch, bytes.
 const CHECK_LENGTH: usize = 4;
 
 enum PatchOutcome {
@@ -513,7 +502,6 @@ fn write_patch<K: Key, V: StoreObject>(
     slot.key.write(&mut head);
     head.varint(u64::from(V::VERSION));
     head.varint(after.len() as u64);
-    // The check is filled in after all ranges are written.
     head.bytes([0; CHECK_LENGTH]);
     head.append_to(out);
     let stretches_at = out.len();
@@ -555,7 +543,6 @@ fn read_ranges(reader: &mut ChangesReader<'_>, bytes: &mut [u8]) -> Result<(), C
     }
 }
 
-/// Reads an object of another replica.
 pub(super) fn read_object<V: StoreObject>(
     reader: &mut ChangesReader<'_>,
     tracker: &Tracker,
@@ -601,7 +588,6 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> Collection for TableCollection<K,
                 self.slot(touch.place as u32).key.write(&mut head);
                 head.append_to(out);
             }
-            // Inserted and removed in the same transaction.
             _ => {}
         }
         Ok(())

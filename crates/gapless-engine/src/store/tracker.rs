@@ -1,5 +1,3 @@
-//! [`Tracker`]: objects touched by the open transaction, with the data to finish or undo it.
-
 use super::error::StoreError;
 use super::object::StoreObject;
 use std::collections::VecDeque;
@@ -7,25 +5,24 @@ use std::collections::VecDeque;
 /// Limits of a store; a transaction that would exceed one fails as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
-    /// Objects in all collections; at most 2^31.
+    /// At most 2^31.
     pub objects_max: u64,
-    /// Total length of all encodings, bytes.
+    /// All encodings, bytes.
     pub bytes_max: u64,
-    /// Length of one encoding, bytes; at most 32 MiB.
+    /// Bytes; at most 32 MiB.
     pub object_length_max: u32,
-    /// Length of the changes of one transaction, bytes.
+    /// Per transaction, bytes.
     pub changes_length_max: u32,
 }
 
 impl Default for StoreLimits {
-    /// Returns 100 million objects, 64 GiB, 1 MiB per object, 16 MiB per transaction.
+    /// 100 million objects, 64 GiB, 1 MiB per object, 16 MiB per transaction.
     fn default() -> Self {
         Self { objects_max: 100_000_000, bytes_max: 64 << 30, object_length_max: 1 << 20, changes_length_max: 16 << 20 }
     }
 }
 
 impl StoreLimits {
-    /// Clamps limits that could not be enforced.
     pub(super) fn clamped(self) -> Self {
         Self {
             objects_max: self.objects_max.min(1 << 31),
@@ -69,15 +66,12 @@ fn limit_error(what: String, limit: impl Into<u64>, found: usize) -> StoreError 
 /// Usage of a collection or a whole store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreUsage {
-    /// Number of objects.
     pub objects: u64,
-    /// Length of their encodings, bytes.
     pub bytes: u64,
-    /// Estimated memory, bytes: with spare slots and the index, without the objects' own allocations.
+    /// Estimate: with spare slots and the index, without the objects' own allocations.
     pub memory_bytes: u64,
 }
 
-/// First event of an object in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TouchKind {
     Changed,
@@ -88,37 +82,28 @@ pub(super) enum TouchKind {
     Added,
 }
 
-/// Object touched by a transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Touch {
     pub place: u64,
-    /// Content hash before; the value of a counter.
+    /// The value of a counter.
     pub hash_before: u64,
-    /// Position of the old encoding in [`Tracker::before`].
     pub before_at: u32,
     pub before_length: u32,
     pub collection: u16,
     pub kind: TouchKind,
-    /// The state's hash included the object before.
     pub was_counted: bool,
 }
 
-/// Target length of a piece with preserved operations.
 const PIECE_LENGTH: usize = 1 << 12;
 
-/// Old encodings of objects changed during a snapshot.
 #[derive(Default)]
 pub(super) struct PreservedObjects {
-    /// A snapshot is in progress.
     pub is_freezing: bool,
-    /// Number of the snapshot; objects that it has, or that are newer, carry it.
     pub epoch: u32,
-    /// Pieces of about [`PIECE_LENGTH`].
     pub pieces: VecDeque<Vec<u8>>,
 }
 
 impl PreservedObjects {
-    /// Returns the piece for the next operation.
     pub(super) fn piece(&mut self) -> &mut Vec<u8> {
         if self.pieces.back().is_none_or(|piece| piece.len() >= PIECE_LENGTH) {
             self.pieces.push_back(Vec::with_capacity(PIECE_LENGTH + 1024));
@@ -127,20 +112,14 @@ impl PreservedObjects {
     }
 }
 
-/// State shared by all collections of a store.
 #[derive(Default)]
 pub(super) struct Tracker {
-    /// Number of the open or last transaction.
     pub transaction: u64,
     pub touches: Vec<Touch>,
-    /// Old encodings.
     pub before: Vec<u8>,
     pub scratch: Vec<u8>,
-    /// Second buffer for an encoding, next to [`Self::scratch`].
     pub second_scratch: Vec<u8>,
-    /// Some touch needs a call of `free_undo_memory` at the end of the transaction.
     pub has_undo_memory: bool,
-    /// Hash of the state, with the changes of the open transaction.
     pub hash: u64,
     pub usage: StoreUsage,
     pub limits: StoreLimits,
@@ -156,7 +135,7 @@ impl Tracker {
         self.has_undo_memory = false;
     }
 
-    /// Appends `object` to [`Self::before`]; returns (position, length).
+    /// Returns (position, length) in [`Self::before`].
     ///
     /// # Panics
     /// The object has no encoding, although it had one when it was committed.

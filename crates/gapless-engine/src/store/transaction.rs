@@ -1,5 +1,3 @@
-//! [`Transaction`]: changes to the store, applied as a whole or not at all.
-
 use super::changes::{HEAD_LENGTH, VERSION};
 use super::error::StoreError;
 use super::handles::sealed::CollectionHandle;
@@ -12,8 +10,8 @@ use super::tracker::check_changes;
 use super::{CounterCollection, Store, of_mut};
 use std::ops::{Deref, RangeBounds};
 
-/// An open transaction. It derefs to the [`Store`], whose reads include its changes. Dropping it without
-/// [`Transaction::commit`], also by a panic, rolls it back.
+/// An open transaction. Derefs to the [`Store`], whose reads include its changes. Dropped without
+/// [`Transaction::commit`], also by a panic, it rolls back.
 pub struct Transaction<'a> {
     store: &'a mut Store,
     is_open: bool,
@@ -28,7 +26,6 @@ impl Deref for Transaction<'_> {
     }
 }
 
-/// Table of a handle.
 type HandleTable<H> =
     TableCollection<<H as TableHandle>::Key, <H as TableHandle>::Object, <H as CollectionHandle>::Index>;
 
@@ -44,29 +41,27 @@ impl<'a> Transaction<'a> {
         (of_mut(&mut *collections[handle.position()]), tracker)
     }
 
-    /// Returns the object under a key, to be changed. The first call for an object keeps its old encoding; the commit
-    /// compares, so an unchanged object costs only that.
+    /// The first call for an object keeps its old encoding; the commit compares, so an unchanged object costs only
+    /// that.
     #[inline]
     pub fn get_mut<H: TableHandle>(&mut self, handle: H, key: &H::Key) -> Option<&mut H::Object> {
         let (table, tracker) = self.table(handle);
         table.get_mut(key, tracker)
     }
 
-    /// Inserts an object; returns whether it has replaced another.
+    /// Returns whether an object was replaced.
     #[inline]
     pub fn insert<H: TableHandle>(&mut self, handle: H, key: H::Key, object: H::Object) -> bool {
         let (table, tracker) = self.table(handle);
         table.insert(key, object, tracker)
     }
 
-    /// Removes an object; returns whether there was one.
     #[inline]
     pub fn remove<H: TableHandle>(&mut self, handle: H, key: &H::Key) -> bool {
         let (table, tracker) = self.table(handle);
         table.remove(key, tracker)
     }
 
-    /// Removes the objects of an ordered map whose keys are in `range`; returns their number.
     pub fn remove_range<K: StoreKey, V: StoreObject>(
         &mut self,
         handle: OrderedMap<K, V>,
@@ -86,13 +81,13 @@ impl<'a> Transaction<'a> {
         of_mut::<QueueCollection<V>>(&mut *collections[handle.position()]).push(object, tracker)
     }
 
-    /// Pops the object at the front of a queue. It lives until the transaction ends, because a rollback restores it.
+    /// The object lives until the transaction ends, because a rollback restores it.
     pub fn pop<V: StoreObject>(&mut self, handle: Queue<V>) -> Option<&V> {
         let Store { collections, tracker, .. } = &mut *self.store;
         of_mut::<QueueCollection<V>>(&mut *collections[handle.position()]).pop(tracker)
     }
 
-    /// Adds to a counter; returns the new value.
+    /// Returns the new value.
     ///
     /// # Errors
     /// The sum overflows `i64`; the counter is unchanged then.
@@ -110,18 +105,18 @@ impl<'a> Transaction<'a> {
         Ok(value)
     }
 
-    /// Commits, and appends the changes to `changes` for [`Store::apply`].
+    /// Appends the changes to `changes`, for [`Store::apply`].
     ///
     /// # Errors
     /// An object cannot be encoded, or a limit would be exceeded: the transaction is rolled back, and `changes` is as
-    /// before the call.
+    /// before.
     #[inline]
     pub fn commit(self, changes: &mut Vec<u8>) -> Result<(), StoreError> {
         let length_max = self.store.tracker.limits.changes_length_max as usize;
         self.end(changes, length_max, false)
     }
 
-    /// Commits like [`Transaction::commit`], with changes of at most `length_max` bytes. Appends nothing if nothing has
+    /// Like [`Transaction::commit`], with at most `length_max` bytes of changes; appends nothing if nothing has
     /// changed.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! A service on a cluster of processes, whose leaders are killed while clients send commands. Each command has its
-//! effect once and gets its reply, each timer fires once, and all instances of the service reach the same state.
+//! Each command has its effect once and gets its reply, each timer fires once, and all instances reach the same state,
+//! although leaders are killed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -34,7 +34,6 @@ pub fn module() -> Module {
         .scenario("with_a_witness", || survives(Some(3)))
 }
 
-/// Keeps each number, and the timers that have fired.
 #[derive(Default)]
 struct NumberLog {
     numbers: Vec<u64>,
@@ -90,7 +89,6 @@ fn survives(witness: Option<usize>) {
         let expected: BTreeMap<u64, u64> = (1..=sender.sent).map(|n| (n, sender.owner << 32 | n)).collect();
         assert!(sender.replies == expected, "each command of client {} has its own reply", sender.owner);
     }
-    // Every timer fires, independently of the leader that set it.
     let all = CLIENTS * COMMANDS * KILLS as u64;
     let deadline = Instant::now() + PATIENCE;
     let sender = &mut senders[0];
@@ -127,14 +125,12 @@ fn survives(witness: Option<usize>) {
     );
 }
 
-/// Waits for every thread: a signal stops them one by one, and until then a command may still get its reply.
+/// A signal stops the threads one by one; until then a command may still get its reply.
 fn wait_until_stopped(pid: Pid) {
     let deadline = Instant::now() + PATIENCE;
     let tasks = format!("/proc/{}/task", pid.as_raw_nonzero());
     let stands = |task: std::io::Result<std::fs::DirEntry>| {
-        // A thread that ends meanwhile does no more work.
         let Ok(stat) = std::fs::read_to_string(task.unwrap().path().join("stat")) else { return true };
-        // The state follows the name, which is in parentheses.
         stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
     };
     while !std::fs::read_dir(&tasks).unwrap().all(stands) {
@@ -143,13 +139,10 @@ fn wait_until_stopped(pid: Pid) {
     }
 }
 
-/// Clients leave a stopped leader, whose sockets stay open, for the next one: both a client that waits for a reply and
-/// one that is connecting.
 fn a_stopped_leader_is_left() {
     let mut cluster = Cluster::start(REPLICA, None);
     let leader = cluster.leader();
     let mut sockets = cluster.sockets();
-    // The leader that will be stopped is asked first.
     sockets.swap(0, leader - 1);
     let mut first = client(&sockets);
     let session = first.open_session(random_token(), 16).unwrap();
@@ -170,7 +163,7 @@ fn a_stopped_leader_is_left() {
     let mut late = client(&sockets);
     let late_session = late.open_session(random_token(), 16).unwrap();
     assert_eq!(number_of(&call(&mut late, late_session, HEARD, 3)).unwrap(), 3);
-    // The replica comes back deposed, and the commands sent to it before the stop have their effect once.
+    // The replica comes back deposed; commands sent before the stop have their effect once.
     kill_process(pid, Signal::CONT).unwrap();
     assert_eq!(number_of(&call(&mut first, session, HEARD, 4)).unwrap(), 4);
     let counts = call(&mut first, session, COUNTS, 0);

@@ -1,6 +1,5 @@
-//! A state-replicated service on a cluster of processes, whose leaders are killed while clients send commands. Each
-//! command has its effect once and gets the reply that describes it, each timer fires once, and all copies of the state
-//! are equal, although the handler draws random numbers, refuses and panics at random.
+//! As `killed_replica_keeps_replies`, with a replicated state whose handler draws random numbers, refuses and panics at
+//! random.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -25,7 +24,6 @@ const REPLICA: &str = "killed_state_replica::replica";
 
 pub fn run_as_replica_if_requested() {
     replica_processes::run_as_replica_if_requested(REPLICA, |config| {
-        // Handlers panic here on purpose, often.
         std::panic::set_hook(Box::new(|_| {}));
         let options = StateOptions { snapshot_interval_frames: Some(2_000), ..StateOptions::default() };
         Replica::start_state(NumberLog::new, options, config).unwrap()
@@ -33,7 +31,6 @@ pub fn run_as_replica_if_requested() {
 }
 
 pub fn module() -> Module {
-    // The scenarios wait more than they compute.
     Module::new(module_path!())
         .side_by_side(2)
         .scenario("three_members", || survives(None))
@@ -54,7 +51,6 @@ gapless_engine::store_object! {
     }
 }
 
-/// Keeps each number with a random one, and whether its timer has fired.
 struct NumberLog {
     entries: Map<u64, Entry>,
     totals: Singleton<Totals>,
@@ -62,7 +58,6 @@ struct NumberLog {
     fired: Counter,
 }
 
-/// Returns another value in each call and process.
 fn drawn() -> u64 {
     RandomState::new().hash_one(SystemTime::now())
 }
@@ -86,7 +81,6 @@ impl NumberLog {
         store.insert(self.totals, (), Totals { drawn: before.wrapping_add(drawn) });
         store.add(self.heard, 1)?;
         if drawn.is_multiple_of(16) {
-            // All effects so far are undone; the client sends the number again.
             return if drawn.is_multiple_of(32) { Err("not now".into()) } else { panic!("not now") };
         }
         context.set_timer(number, context.time_ns() + 3_000_000);
@@ -116,14 +110,12 @@ impl StateService for NumberLog {
     }
 }
 
-/// A client that sends its numbers, each until it is accepted, with the replies.
 struct Numbers {
     client: Client,
     session: SessionKey,
     owner: u64,
     begun: u64,
     refused: VecDeque<u64>,
-    /// Sent numbers by their number in the session.
     sent: BTreeMap<u64, u64>,
     answers: BTreeMap<u64, Option<u64>>,
     drawn: BTreeMap<u64, u64>,
@@ -204,7 +196,6 @@ fn survives(witness: Option<usize>) {
     }
     let sum =
         senders.iter().flat_map(|sender| sender.drawn.values()).fold(0, |sum: u64, drawn| sum.wrapping_add(*drawn));
-    // Every timer fires, independently of the leader that set it.
     let all = CLIENTS * COMMANDS * KILLS as u64;
     let deadline = Instant::now() + PATIENCE;
     let sender = &mut senders[0];
@@ -226,7 +217,6 @@ fn survives(witness: Option<usize>) {
     drop(senders);
     let hash = cluster.settle();
     let last = cluster.stop();
-    // Each member recovers the same state from its snapshot and its journal.
     for member in cluster.full() {
         let config = ClusterConfig::load(cluster.file(member)).unwrap();
         let replica = Replica::start_state_by_hand(NumberLog::new, StateOptions::default(), &config).unwrap();

@@ -1,6 +1,3 @@
-//! Promises of a service on a cluster whose members are killed, stopped or slow: one program, without a harness, see
-//! `gapless_testkit::scenarios`.
-
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
 mod replica_processes;

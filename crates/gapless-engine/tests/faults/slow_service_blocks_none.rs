@@ -1,6 +1,5 @@
-//! A service with a slow handler on one member. While that member follows, no other waits for it. When it leads, each
-//! client gets each of its replies once, though late, no other member waits for it, and it keeps the lead. If a single
-//! handler takes longer than an election timeout, another member may lead, and each reply still comes once.
+//! A slow handler delays no other member. As leader it keeps the lead, and each client gets each reply once, unless a
+//! single handler exceeds an election timeout.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -15,13 +14,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 const SLOW: usize = 2;
-/// Environment variable that makes handlers slow.
 const IS_SLOW: &str = "GAPLESS_TEST_IS_SLOW";
-/// Environment variable of all members that selects state replication.
 const IS_STATE: &str = "GAPLESS_TEST_IS_STATE";
-/// Long enough that handling a whole batch in one poll would keep the member from sending heartbeats.
+/// Handling a whole batch in one poll would keep the member from sending heartbeats.
 const PAUSE: Duration = Duration::from_millis(15);
-/// Command that takes [`LONG_PAUSE`], which exceeds an election timeout.
+/// [`LONG_PAUSE`] exceeds an election timeout.
 const LONG: u32 = 300;
 const LONG_PAUSE: Duration = Duration::from_millis(1_500);
 const ELECTION: &str = "[election]\ntimeout = \"600 ms\"\n";
@@ -80,7 +77,6 @@ gapless_engine::store_object! {
     }
 }
 
-/// Like [`Slow`], with its state in a store.
 struct SlowState {
     heard: Queue<Number>,
     count: Counter,
@@ -106,7 +102,6 @@ impl StateService for SlowState {
     }
 }
 
-/// Sends [`COMMANDS`] more by `sender`, and waits for their replies; returns the duration.
 fn call(sender: &mut Numbers) -> Duration {
     let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
     while sender.answered() < goal {
@@ -121,12 +116,10 @@ fn has_every_reply(sender: &Numbers) {
     assert!(sender.replies == expected, "each command has its own reply");
 }
 
-/// Returns the sequences handled by the slow member and by member 1.
 fn handled(cluster: &mut Cluster) -> [u64; 2] {
     [SLOW, 1].map(|member| cluster.of(member).standing().handled_sequence)
 }
 
-/// Every member runs the handler, after the stream.
 fn events_are_replicated() {
     let mut environments: [Environment; 3] = [&[]; 3];
     environments[SLOW - 1] = &[(IS_SLOW, "1")];
@@ -164,7 +157,6 @@ fn events_are_replicated() {
     cluster.stop();
 }
 
-/// Only the leader runs the handler, ahead of the stream, and does no other work meanwhile.
 fn a_state_is_replicated() {
     let mut environments: [Environment; 3] = [&[(IS_STATE, "1")]; 3];
     environments[SLOW - 1] = &[(IS_STATE, "1"), (IS_SLOW, "1")];

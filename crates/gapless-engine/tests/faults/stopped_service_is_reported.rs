@@ -1,5 +1,5 @@
-//! A client waiting for a stopped process logs that, and its error names the process; it continues when the process
-//! does. A client of a service that fails in another process learns the reason.
+//! A client of a stopped process logs that, names it in its error, and later continues. A client of a failed service
+//! learns the reason.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(clippy::print_stdout, reason = "it says that it runs")]
@@ -39,7 +39,6 @@ impl Service for Echo {
     }
 }
 
-/// Runs as the service until the input ends, if the arguments say so.
 pub fn run_as_service_if_requested() {
     if let Some(arguments) = started_as(FAILING) {
         let host = ServiceHost::start(Echo, ServiceHostOptions::in_directory(&arguments[0])).unwrap();
@@ -87,7 +86,7 @@ fn why_it_has_failed() {
 }
 
 fn stop_is_reported_to_clients() {
-    // With a single subscriber, tracing caches the interest of whichever thread reaches a callsite first, for all
+    // With a single subscriber, tracing caches the interest of the thread that first reaches a callsite, for all
     // threads.
     let _other = tracing::Dispatch::new(Warnings::default());
     let directory = tempfile::tempdir().unwrap();

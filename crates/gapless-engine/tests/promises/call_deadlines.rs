@@ -1,5 +1,5 @@
-//! A call takes at most its timeout, even if the service is away for longer than the client's own connection timeout;
-//! its error tells the outcome of the command.
+//! A call takes at most its timeout, even if the service is away for longer; its error tells the outcome of the
+//! command.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType, Outcome};
@@ -61,14 +61,12 @@ fn short_call_times_out() {
     // Half of the client's own timeout would be 90 s.
     assert!((Duration::from_millis(200)..PATIENCE).contains(&took), "{took:?}");
 
-    // An attempt to connect respects its timeout too.
     let begun = Instant::now();
     for limit in [Duration::ZERO, Duration::from_millis(20)] {
         client.reconnect_within(limit).unwrap_err();
     }
     assert!(begun.elapsed() < PATIENCE);
 
-    // The command was kept, and has its effect once the service is back.
     let host = start(directory.path());
     client.reconnect_within(PATIENCE).unwrap();
     let (mut came, begun) = (None, Instant::now());
@@ -118,7 +116,7 @@ fn invalid_options_are_errors() {
 
 #[test]
 fn unknown_host_fails_at_once() {
-    // The resolver may take some seconds; the client's own timeout is far longer.
+    // The resolver may take some seconds.
     let (begun, timeout) = (Instant::now(), 3 * PATIENCE);
     let Err(error) =
         Client::connect("tcp:no-such-host.invalid:1", ClientOptions { timeout, ..ClientOptions::default() })
@@ -128,7 +126,6 @@ fn unknown_host_fails_at_once() {
     assert!(begun.elapsed() < timeout, "{error}");
 }
 
-/// Counts like [`Count`], but only while the gate is open.
 #[derive(Default)]
 struct GatedCounter {
     count: Count,
@@ -173,7 +170,7 @@ fn call_waits_for_room_in_the_ring() {
     let sessions: Vec<_> = (1..=8).map(|token| client.open_session(token, 64).unwrap()).collect();
     let last = client.open_session(99, 64).unwrap();
     let shut = closed.lock().unwrap();
-    // With a closed handler the window fills up, then the ring. Wait for the commands that the sequencer still takes.
+    // With a closed handler the window fills up, then the ring.
     let payload = [7; 2_000];
     let mut sent = 0;
     let mut full_since = None;
@@ -215,7 +212,6 @@ fn error_states_the_given_timeout() {
     let mut full = connect(directory.path(), PATIENCE);
     let of_full = full.open_session(3, 1).unwrap();
     first.stop().unwrap();
-    // A service that accepts clients and opens no session: it is blocked in another client's command.
     let second = gate();
     let (closed, is_reached) = (Arc::clone(&second.closed), Arc::clone(&second.is_reached));
     let second = ServiceHost::start(second, ServiceHostOptions::in_directory(directory.path())).unwrap();
@@ -229,7 +225,6 @@ fn error_states_the_given_timeout() {
     let error = client.call(session, COUNT, b"", timeout).unwrap_err();
     let ClientError::OutcomeUnknown { session_seq: 2, reason } = &error else { panic!("{error}") };
     assert!(reason.ends_with(" within 250 ms"), "{reason}");
-    // With a full window the command is not sent.
     send(&mut full, of_full, b"").unwrap();
     let error = full.call(of_full, COUNT, b"", timeout).unwrap_err();
     assert!(matches!(error, ClientError::TimedOut { timeout_ms: 250, .. }), "{error}");

@@ -1,5 +1,5 @@
-//! A client that waits for one reply loses no other message: notices, replies to other commands, refusals. The next
-//! poll delivers them in order. A notice that was not delivered stays unreceived, also for a later client.
+//! A client that waits for one reply loses no other message; an undelivered notice stays unreceived, also for a later
+//! client.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Sends its session a notice with a counter, in as many bytes as requested, and replies with the counter.
+/// Sends its session a notice of the requested length with a counter, and replies with the counter.
 const TELL: u32 = 1 << 16 | 1;
 const REFUSE: u32 = 1 << 16 | 2;
 
@@ -65,8 +65,6 @@ fn send(client: &mut Client, session: SessionKey, schema: u32) -> u64 {
     client.send(session, message(schema), 4, encode).unwrap()
 }
 
-/// Polls until there are `count` messages; returns each as its session, and the notice's number or the reply with its
-/// answer.
 fn incoming(client: &mut Client, count: usize) -> Vec<(SessionKey, String)> {
     let mut seen = Vec::new();
     let deadline = Instant::now() + PATIENCE;
@@ -105,7 +103,6 @@ fn notices_wait_for_the_next_poll() {
     let _node = host(directory.path());
     let mut client = connect(directory.path());
     let session = client.open_session(7, 1).unwrap();
-    // Every tenth notice takes three frames.
     for told in 1..=500 {
         assert_eq!(tell(&mut client, session, if told % 10 == 0 { 10_000 } else { 8 }), told);
     }

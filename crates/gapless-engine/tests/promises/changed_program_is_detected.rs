@@ -1,5 +1,4 @@
-//! A changed program does not rewrite history silently: its replay is compared with the recorded outputs, and a change
-//! of program is logged or refused.
+//! Replayed outputs are compared with the record, and a change of program is logged or refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::client::MessageType;
@@ -16,7 +15,7 @@ use std::time::Duration;
 const ADD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Adds numbers; `factor` differs in another build, `is_silent` suppresses replies.
+/// `factor` differs in another build, `is_silent` suppresses replies.
 struct Sum {
     sum: u64,
     factor: u64,
@@ -61,7 +60,6 @@ fn add(client: &mut Client, session: SessionKey, count: u64) -> u64 {
     reply.payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Runs a host that handles `count` commands and stops without a snapshot of them.
 fn handled(directory: &Path, service: Sum, count: u64) {
     let host = ServiceHost::start(service, options(directory, "first")).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
@@ -79,17 +77,14 @@ fn changed_handlers_are_found() {
     for program in ["first", "second"] {
         let error = ServiceHost::start(changed(), options(directory.path(), program)).err().unwrap();
         assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
-        // Frame 1 opens the session; the first command follows.
         let named = "outputs), from sequence 2 (schema 1 template 1, session 1, session_seq 1) on: ";
         assert!(error.to_string().contains(named), "{error}");
     }
-    // No other history has started.
     let host = ServiceHost::start(SUM, options(directory.path(), "second")).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
     assert_eq!(add(&mut client, session, 11), 111);
     host.stop().unwrap();
-    // Frames after a start are compared too.
     let error = ServiceHost::start(changed(), options(directory.path(), "second")).err().unwrap();
     assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
     let mut accepting = options(directory.path(), "second");
@@ -123,18 +118,15 @@ fn snapshot_begins_a_record() {
 fn other_program_can_be_refused() {
     let directory = tempfile::tempdir().unwrap();
     handled(directory.path(), Sum { is_silent: true, ..SUM }, 20);
-    // The changed program has equal outputs and other effects.
     let changed = || Sum { is_silent: true, factor: 5, ..SUM };
     let mut refusing = options(directory.path(), "second");
     refusing.policy.on_other_program = OnOtherProgram::Refuse;
     let error = ServiceHost::start(changed(), refusing.clone()).err().unwrap();
     assert!(matches!(error, EngineError::OtherProgram { first: 1, last: 21 }), "{error}");
-    // With a snapshot of everything there is nothing to replay.
     let mut first = options(directory.path(), "first");
     first.snapshot_on_stop = true;
     ServiceHost::start(Sum { is_silent: true, ..SUM }, first).unwrap().stop().unwrap();
     ServiceHost::start(changed(), refusing).unwrap().stop().unwrap();
-    // Without a name the executable identifies the program, equally each time.
     let other = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let mut unnamed = options(other.path(), "");

@@ -1,5 +1,4 @@
-//! A host restored from an older copy of its whole directory cannot know it. A client with replies from lost frames
-//! can, and gets an error, whether the host lags or has continued differently.
+//! A host restored from an older copy cannot know it; a client with replies from lost frames can, and gets an error.
 
 use gapless_client::Client;
 use gapless_client::ClientError;
@@ -42,7 +41,6 @@ fn start(directory: &Path) -> (ServiceHost, Client) {
     (host, client)
 }
 
-/// Makes `count` calls; returns the counter in the last reply.
 fn call(client: &mut Client, token: u128, count: u64, length: usize) -> u64 {
     let session = client.open_session(token, 4).unwrap();
     let mut counted = 0;

@@ -1,5 +1,5 @@
-//! A client that knows the sockets of several members finds the leader, and moves to the next one when it is gone: each
-//! command has its effect once, and each reply is delivered once. The same holds for a node of an event stream.
+//! A client or node with the sockets of several members finds the leader, and its successor: one effect and one reply
+//! per command.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::following_member::Follower;
@@ -66,7 +66,6 @@ fn send(client: &mut Client, session: SessionKey, number: u64) -> u64 {
     client.send(session, TYPE, 8, encode).unwrap()
 }
 
-/// Polls, and adds each reply by its command's number, once.
 fn collect(client: &mut Client, replies: &mut BTreeMap<u64, u64>) -> Result<usize, ClientError> {
     client.poll(1024, |incoming| match incoming {
         Incoming::Reply { reply, first, .. } => {
@@ -86,7 +85,6 @@ fn client_moves_to_the_next_leader() {
     let names = ["a", "b", "c"];
     let mut leader = Some(host(&place("a")));
     let identity = leader.as_ref().unwrap().connect(ClientOptions::default()).unwrap().welcome().identity;
-    // Followers: the first one names the leader, the second knows none.
     let mut followers: BTreeMap<&str, Follower> = BTreeMap::new();
     followers.insert("b", Follower::start(&socket("b"), identity, Some(&socket("a").display().to_string())));
     followers.insert("c", Follower::start(&socket("c"), identity, None));
@@ -109,7 +107,7 @@ fn client_moves_to_the_next_leader() {
                 last += 1;
                 assert_eq!(send(&mut client, session, last), last);
             }
-            // In the middle of the last commands the leader stops, and another continues from its journal.
+            // The leader stops in the middle of the last commands; another continues from its journal.
             if last == goal && !is_replaced {
                 is_replaced = true;
                 leader.take().unwrap().stop().unwrap();
@@ -132,7 +130,6 @@ fn client_moves_to_the_next_leader() {
     assert!(followers["a"].turned_away() > 0, "the old leader follows and redirects clients");
     assert_eq!(leader.as_ref().unwrap().handled_sequence(), 601, "and nothing else is in the stream");
 
-    // A single call does all of it.
     leader.take().unwrap().stop().unwrap();
     let before = Follower::start(&socket("c"), identity, None);
     let later = std::thread::spawn({

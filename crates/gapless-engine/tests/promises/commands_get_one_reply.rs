@@ -1,5 +1,5 @@
-//! The basic path: a command is sequenced, made durable, handled and answered. A duplicate gets the same reply without
-//! a second effect. A restart continues from the host's last state.
+//! A command is sequenced, made durable, handled and answered; a duplicate gets the same reply without a second effect,
+//! also after a restart.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -57,7 +57,6 @@ fn add(client: &mut Client, session: SessionKey, number: u64) -> u64 {
         .unwrap()
 }
 
-/// Returns the next reply: (session_seq, sum or refusal, first delivery).
 fn next_reply(client: &mut Client) -> (u64, Result<u64, String>, bool) {
     let deadline = Instant::now() + PATIENCE;
     let mut found = None;
@@ -254,7 +253,6 @@ fn closed_token_is_reusable() {
     assert_eq!(next_reply(&mut client).1, Ok(3), "the state is the service's, not the session's");
     drop(client);
     host.stop().unwrap();
-    // A replay of the journal forgets the session too.
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let found = client.open_session(5, 4).unwrap();
@@ -272,13 +270,11 @@ fn closed_session_gets_no_messages() {
         let closed = client.open_session(1_000 + round, 4).unwrap();
         add(&mut client, closed, 1);
         next_reply(&mut client).1.unwrap();
-        // The reply to the repeated command is on its way, ahead of the other session's.
         client.repeat(closed, 1).unwrap();
         client.close_session(closed).unwrap();
         let mut heard = Vec::new();
         let (begun, mut is_sent) = (Instant::now(), false);
         while heard.is_empty() && begun.elapsed() < PATIENCE {
-            // First it listens while the closed session is still the last one that it sent for.
             if !is_sent && begun.elapsed() > Duration::from_millis(2) {
                 add(&mut client, other, 1);
                 is_sent = true;

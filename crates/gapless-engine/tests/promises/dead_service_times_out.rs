@@ -1,5 +1,5 @@
-//! A client or a node that polls without sleeping in `wait` detects after about 50 ms that its service or sequencer is
-//! gone, even with few polls.
+//! A client or node that polls without `wait` detects after about 50 ms that its service or sequencer is gone, even
+//! with few polls.
 
 use gapless_client::client::ClientOptions;
 use gapless_client::node::{
@@ -27,7 +27,6 @@ impl Service for Idle {
     }
 }
 
-/// Counts the polls, a millisecond apart, until `poll` returns true.
 fn polls_until(mut poll: impl FnMut() -> bool) -> u32 {
     (1..=2 * POLLS_MAX)
         .find(|_| {

@@ -1,6 +1,5 @@
-//! A deposed leader of a state-replicated service that ran ahead of its cluster: its speculative frames are truncated,
-//! its state is rebuilt, and the next leader runs the commands again. Also a single member: long messages, refusals,
-//! notices, snapshots while it leads, recovery.
+//! A deposed leader's speculative frames are truncated, its state is rebuilt, and the next leader runs the commands
+//! again. Also long messages, refusals, notices, snapshots and recovery of a single member.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -29,7 +28,6 @@ const LENGTHS: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encodi
 const NOTIFY: MessageType = MessageType { schema: 1 << 16 | 3, encoding: Encoding::Opaque };
 const UNKNOWN: MessageType = MessageType { schema: 1 << 16 | 4, encoding: Encoding::Opaque };
 
-/// Received bytes, followed by a random number of the handler.
 #[derive(Clone)]
 struct StoredBytes(Vec<u8>);
 
@@ -50,7 +48,6 @@ impl StoreObject for StoredBytes {
 struct Keeper {
     kept: Queue<StoredBytes>,
     count: Counter,
-    /// Handler runs in this process, committed or not.
     runs: Arc<AtomicU64>,
 }
 
@@ -72,7 +69,6 @@ impl Keeper {
         context.reply_with(LENGTHS, &lengths.map(u64::to_le_bytes).concat())
     }
 
-    /// Sends 256 notices for each unit of the payload's first byte.
     fn notify(&self, _: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
         for _ in 0..usize::from(payload[0]) * 256 {
             context.send_bytes(context.session(), KEEP.schema, KEEP.encoding, 0, |_| Ok::<_, String>(0))?;
@@ -97,7 +93,6 @@ fn epoch_ns() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64
 }
 
-/// A member polled by a test thread, unless it is paused.
 struct PolledMember {
     replica: Arc<Mutex<Replica>>,
     is_paused: Arc<AtomicBool>,
@@ -114,7 +109,7 @@ impl PolledMember {
         let (is_paused, has_ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (turned, paused, ended) = (Arc::clone(&replica), Arc::clone(&is_paused), Arc::clone(&has_ended));
         let thread = std::thread::spawn(move || {
-            // The clock of the process stops during a pause, so the process does not detect one.
+            // The clock stops during a pause, so the process does not detect one.
             let (begin_ns, mut running, mut last) = (epoch_ns(), Duration::from_nanos(1), Instant::now());
             while !ended.load(Ordering::Relaxed) {
                 let before = std::mem::replace(&mut last, Instant::now());
@@ -137,7 +132,6 @@ impl PolledMember {
 
     fn pause(&self) {
         self.is_paused.store(true, Ordering::Relaxed);
-        // Waits for the end of the current turn.
         drop(self.replica.lock().unwrap());
     }
 
@@ -171,7 +165,6 @@ impl Drop for PolledMember {
     }
 }
 
-/// Writes the members' files; returns them and the members' sockets.
 fn files(root: &Path, count: usize) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let ports = free_ports(count);
     let of = |member: usize| {
@@ -273,7 +266,7 @@ fn deposed_leader_rebuilds_its_state() {
             standing.iter().all(|each| *each == standing[0])
         });
         remade += members[leader].as_ref().unwrap().replica.lock().unwrap().states_rebuilt();
-        // The old client may get replies too, but only to committed effects, not to truncated ones.
+        // Replies only to committed effects, not to truncated ones.
         let answered = client.poll(256, |incoming| {
             if let Incoming::Reply { reply, .. } = incoming
                 && let Some(known) = replies.get(reply.session_seq as usize - 1)
@@ -334,8 +327,6 @@ fn single_member_keeps_state() {
         let reply = call(KEEP, payload).unwrap();
         assert_eq!(reply.payload[..payload.len()], *payload);
     }
-    // A refused command leaves no trace: by the handler, for a long transaction, for too many notices, without a
-    // handler.
     let refusals = [
         (KEEP, &[0; 9][..], "begins with 0"),
         (KEEP, &[1; 450_000], "the limit is"),
@@ -351,7 +342,6 @@ fn single_member_keeps_state() {
     let lengths = call(LENGTHS, &[]).unwrap().payload;
     let expected = [3, 3, 390_005 + 24].map(u64::to_le_bytes).concat();
     assert_eq!(lengths, expected);
-    // The replica leads with a speculative state; a snapshot works nevertheless, and commands continue after it.
     let at = replica.snapshot().unwrap();
     assert!(at > 0);
     call(KEEP, b"behind the snapshot").unwrap();

@@ -1,6 +1,5 @@
-//! A sequencer or a service host refuses the directory of a member or a relay, or of each other. A member refuses the
-//! directory of a stream or another member. Each start would create another history of the contents. A refused start
-//! changes nothing.
+//! Sequencer, service host, member and relay refuse each other's directories, which each start would give another
+//! history.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::{Adder, add, connect, options, start};
@@ -49,15 +48,14 @@ fn stream_and_service_are_separate() {
     let start_stream = |place: &Path| EventStream::start(&EventStreamOptions::in_directory(place));
     start(options(&service)).stop().unwrap();
     is_refused(&service, "a service's", || start_stream(&service));
-    // The same holds if some of the service's files are lost.
     std::fs::remove_file(StreamLayout::new(&service).outputs()).unwrap();
     is_refused(&service, "a service's", || start_stream(&service));
     start(options(&service)).stop().unwrap();
 
     start_stream(&stream).unwrap().stop().unwrap();
     is_refused(&stream, "this is a stream's directory", || ServiceHost::start(Adder::default(), options(&stream)));
-    // A sequencer started here by an older program was not refused, but published nothing: the directory still belongs
-    // to the service.
+    // A sequencer of an older program was not refused here, but published nothing: the directory still belongs to the
+    // service.
     std::fs::create_dir_all(StreamLayout::new(&service).state()).unwrap();
     start(options(&service)).stop().unwrap();
     is_refused(&service, "a service's", || start_stream(&service));
@@ -140,7 +138,6 @@ fn member_needs_own_directory() {
         ClusterConfig::parse(&text, "test.toml").unwrap()
     };
     is_refused(&place, "is that of a service", || ClusterMember::start(&config(1, &place)));
-    // The refused start has not turned it into a member's directory.
     directory_consistency::restore(&StreamLayout::new(&place)).unwrap();
 
     let mut cluster = Cluster::new(3, "");
@@ -152,7 +149,6 @@ fn member_needs_own_directory() {
     let config = |member: usize| ClusterConfig::load(cluster.file(member)).unwrap();
     let (own, others) = (config(1), config(2));
     let [own, others] = [own, others].map(|it| it.event_stream_options().directory.unwrap());
-    // A program without the member's service.
     is_refused(&own, "runs none", || ClusterMember::start(&config(1)));
     std::fs::remove_dir_all(&own).unwrap();
     copy(&others, &own);

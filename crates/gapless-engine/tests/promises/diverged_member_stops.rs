@@ -1,5 +1,5 @@
-//! Members compare their states after the same sequences. One that differs, leader or follower, stops with an error
-//! that says where the difference began; the others continue.
+//! A member whose state differs after the same sequence, leader or follower, stops with an error that says where; the
+//! others continue.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -11,10 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Sequence from which a planted instance differs.
 const DIFFERS_FROM: u64 = 120;
 
-/// Adds numbers, and one more in a planted instance.
 struct Sum {
     sum: u64,
     is_planted: Arc<AtomicBool>,
@@ -44,7 +42,7 @@ impl Service for Sum {
 }
 
 fn started() -> (Cluster, Vec<Arc<AtomicBool>>) {
-    // A long timeout prevents a change of leader on a busy machine: the next leader has no hashes to compare.
+    // A long timeout keeps the leader on a busy machine: the next one has no hashes to compare.
     let mut cluster = Cluster::new(3, "[election]\ntimeout = \"2 s\"\n[service]\nhash_interval_frames = 50\n");
     let planted: Vec<_> = (0..3).map(|_| Arc::<AtomicBool>::default()).collect();
     for member in 1..=3 {
@@ -69,7 +67,7 @@ fn stops(leads: bool) {
     caller.call_until(&mut cluster, 90);
     wait("the comparison before the difference", || compared(&cluster).filter(|sequence| *sequence == 50));
     assert!(cluster.failures.is_empty(), "{:?}", cluster.failures);
-    // The session's open is a frame too: 50, 100 and 150 are passed.
+    // With the session's open, 50, 100 and 150 are passed.
     caller.call_until(&mut cluster, 170);
     let error = wait("the end of the differing member", || {
         cluster.end_failed();

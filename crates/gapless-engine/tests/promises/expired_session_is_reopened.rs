@@ -11,7 +11,6 @@ fn of_short_sessions(directory: &Path) -> ServiceHostOptions {
     ServiceHostOptions { session_expiry: Duration::from_millis(50), ..options(directory) }
 }
 
-/// Waits until the service has closed the unused session.
 fn expire(client: &mut Client, session: SessionKey) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -24,7 +23,7 @@ fn expire(client: &mut Client, session: SessionKey) {
     }
 }
 
-/// Opens a new session with the token, which takes commands. On a slow machine it may expire at once too.
+/// On a slow machine it may expire at once too.
 fn open_again(client: &mut Client, lost: SessionKey) -> SessionKey {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -47,7 +46,6 @@ fn after_a_call() {
     for _ in 0..3 {
         expire(&mut client, session);
         assert!(!client.can_send(session));
-        // Every later attempt fails alike, without asking the service.
         for _ in 0..5 {
             assert!(matches!(call(&mut client, session, ADD, &[1]), Err(ClientError::NoSuchSession(_))));
             let sent = client.send(session, message(ADD), 1, |_| Ok(1));
@@ -84,7 +82,6 @@ fn after_a_poll() {
     open_again(&mut client, session);
 }
 
-/// A reconnect does not reopen lost sessions, which do not block others.
 #[test]
 fn after_a_restart() {
     let directory = tempfile::tempdir().unwrap();

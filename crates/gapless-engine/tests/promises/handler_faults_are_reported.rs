@@ -1,6 +1,5 @@
-//! A panicking handler, and a message without a handler: by its policy the host stops with an error that names the
-//! command, or refuses and records it. Nothing of the command is sent, and after an operator skips it the host
-//! continues.
+//! By policy the host stops with an error that names the command, or refuses and records it; nothing of the command is
+//! sent.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -16,7 +15,6 @@ use gapless_wire::control::RefusalCode;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Environment variables of a process that runs a part of a test.
 const DIRECTORY: &str = "GAPLESS_TEST_DIRECTORY";
 const SKIP: &str = "GAPLESS_TEST_SKIP";
 
@@ -29,8 +27,7 @@ fn policy(on_panic: OnPanic, on_unhandled: OnUnhandled, skip: &[u64]) -> Policy 
     Policy { on_panic, on_unhandled, skip_sequences, ..Policy::default() }
 }
 
-/// Checks that the host stops at a command of type `schema`, stays stopped until its sequence is skipped, and then
-/// continues. Returns the error. Sequence 1 is the mark of the fault rules, which are not the default.
+/// Returns the error. Sequence 1 is the mark of the non-default fault rules.
 fn stops_at(schema: u32) -> String {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
@@ -45,7 +42,6 @@ fn stops_at(schema: u32) -> String {
     assert!(said.contains("sequence 4"), "the command is named: {said}");
     assert!(host.stop().is_err());
 
-    // The command is in the journal: another start fails with the same error.
     let again =
         ServiceHost::start(Adder::default(), stopping(&[])).err().expect("the command is still there").to_string();
     assert!(again.contains("sequence 4"), "{again}");
@@ -98,7 +94,6 @@ fn local_clients_get_the_reason() {
     host.stop().unwrap_err();
 }
 
-/// Polls until the connection ends; returns the reason given to the client.
 fn reason(mut look: impl FnMut() -> Result<(), ClientError>) -> String {
     loop {
         match look() {
@@ -114,7 +109,6 @@ fn shared_memory_gets_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let host = start(options(place));
-    // By the socket, like another process.
     let (mut caller, mut sleeper, mut late) = (connect(place), connect(place), connect(place));
     let key = caller.open_session(5, 8).unwrap();
     let late_key = late.open_session(6, 8).unwrap();
@@ -169,7 +163,6 @@ fn faults_become_dead_letters() {
     assert!(lines[0].contains("\"sequence\":3") && lines[0].contains("a handler with a bug"), "{recorded}");
     assert!(lines[1].contains("\"sequence\":4") && lines[1].contains("template 9"), "{recorded}");
 
-    // A restart applies the commands again, and records no dead letter twice.
     let host = start(lenient());
     client.reconnect().unwrap();
     assert_eq!(add(&mut client, key, 1), 5);
@@ -177,7 +170,6 @@ fn faults_become_dead_letters() {
     assert_eq!(record(), recorded);
 }
 
-/// Runs in a separate process: a host whose handler aborts the process, and its client.
 #[test]
 #[ignore = "a part of the next test"]
 fn process_with_aborting_handler() {
@@ -214,7 +206,6 @@ fn repeated_abort_names_frame() {
     assert_eq!(interrupted_at(directory.path()), None);
 }
 
-/// Counts, or aborts the process; a timer aborts it too.
 struct Counting(Counter);
 
 const TIMER: u32 = 1 << 16 | 10;
@@ -242,8 +233,6 @@ impl StateService for Counting {
     }
 }
 
-/// Runs in a separate process: a host whose handlers run ahead of the stream, and a client that resends unanswered
-/// commands.
 #[test]
 #[ignore = "a part of the next test"]
 fn process_aborting_state_handler() {

@@ -1,6 +1,5 @@
-//! A hostile process that may connect: garbage instead of a hello, garbage in its ring, frames with wrong checksums, of
-//! kinds that no publisher sends, or of foreign sessions. It loses at most its own ring; the service continues for all
-//! others.
+//! A hostile process that may connect and sends garbage, wrong checksums, forbidden kinds or foreign sessions loses at
+//! most its own ring.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -21,7 +20,6 @@ use std::io::IoSliceMut;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// An attacker that completes the handshake and then writes arbitrary bytes.
 struct Hostile {
     socket: OwnedFd,
     ring: RingWriter,
@@ -35,7 +33,6 @@ fn socket(place: &Path) -> OwnedFd {
     socket
 }
 
-/// Sends `hello`; returns the answer, if any.
 fn answer(socket: &OwnedFd, hello: &[u8]) -> Option<(Welcome, Vec<OwnedFd>)> {
     rustix::net::send(socket, hello, SendFlags::NOSIGNAL).unwrap();
     let mut bytes = [0; WELCOME_LENGTH];
@@ -121,7 +118,6 @@ fn garbage_costs_only_the_ring() {
     let mut sum = add(&mut honest, key, 1);
 
     let open = |token: u128| SessionOpen { token, window_messages: 8, shared: false, notices_seen: 0 }.to_bytes();
-    // Token of a session that the attackers know.
     const PREY: u128 = 99;
     let prey = {
         let mut client = connect(place);
@@ -278,14 +274,11 @@ fn early_disconnects_are_harmless() {
     let key = honest.open_session(5, 8).unwrap();
     for round in 0..50u64 {
         match round % 3 {
-            // Without a hello.
             0 => drop(socket(place)),
-            // With the answer on its way.
             1 => {
                 let socket = socket(place);
                 rustix::net::send(&socket, &hello(1 << 16).to_bytes(), SendFlags::NOSIGNAL).unwrap();
             }
-            // With a claimed frame that is never published, and extra bytes on the socket.
             _ => {
                 let mut hostile = Hostile::new(place);
                 let claim = hostile.ring.claim(aligned_length(200)).unwrap();

@@ -1,5 +1,5 @@
-//! A member that needs frames which its leader's journal no longer has, because it is new or was away, gets the
-//! leader's snapshot with the sessions, while commands continue. Its state equals the others', byte by byte.
+//! A member that needs frames which its leader's journal no longer has gets the leader's snapshot, while commands
+//! continue, and is equal byte by byte.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -17,10 +17,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Size of a snapshot that takes several pieces.
 const STATE_BYTES: usize = 1 << 20;
 
-/// Counts and sums numbers. Its state takes several pieces.
 struct Sum {
     count: u64,
     sum: u64,
@@ -80,9 +78,8 @@ fn start(count: usize) -> (Cluster, Caller) {
     (cluster, caller)
 }
 
-/// Takes a snapshot on each of `members`, so that their journals begin after `sequence`.
 fn forget(cluster: &mut Cluster, caller: &mut Caller, members: &[usize], sequence: u64) {
-    // A segment covered by the snapshot is sealed by later frames.
+    // Later frames seal a segment covered by the snapshot.
     for _ in 0..4 {
         caller.call_more(cluster, 2_500);
         for member in members {
@@ -95,7 +92,6 @@ fn forget(cluster: &mut Cluster, caller: &mut Caller, members: &[usize], sequenc
     }
 }
 
-/// Waits until `member` has fetched a state and ended, and starts it again with that.
 fn starts_again(cluster: &mut Cluster, caller: &mut Caller, member: usize) {
     let directory = layout(cluster, member).root().to_path_buf();
     let deadline = Instant::now() + PATIENCE;
@@ -119,7 +115,6 @@ fn starts_again(cluster: &mut Cluster, caller: &mut Caller, member: usize) {
     assert!(first_sequence(cluster, member) > 1, "its journal begins after the fetched snapshot");
 }
 
-/// Checks that all members are equal and every command was handled once.
 fn ends(mut cluster: Cluster, mut caller: Caller, members: &[usize]) {
     caller.call_more(&mut cluster, 500);
     assert!(caller.replies.iter().all(|(number, reply)| *reply == number.to_le_bytes()), "each was counted once");
@@ -159,7 +154,6 @@ fn returning_member_can_lead() {
     forget(&mut cluster, &mut caller, &others, end);
     cluster.start(away, Sum::default()).unwrap();
     starts_again(&mut cluster, &mut caller, away);
-    // The fetched state has the sessions: the client continues its own on the new leader.
     let id = MemberId::new(away as u64).unwrap();
     wait("its lead", || {
         let leader = cluster.leader();
@@ -187,7 +181,6 @@ fn damaged_snapshot_is_refetched() {
     }
     cluster.start(away, Sum::default()).unwrap();
     let incoming = layout(&cluster, away).root().join("incoming");
-    // The snapshot is fetched, refused, and fetched again.
     for _ in 0..2 {
         wait("a snapshot that comes", || incoming.join("snapshots").exists().then_some(()));
         wait("its refusal", || (!incoming.exists()).then_some(()));
@@ -203,7 +196,6 @@ fn damaged_snapshot_is_refetched() {
     ends(cluster, caller, &[1, 2, 3]);
 }
 
-/// Environment variable of the process below: the file of its member.
 #[cfg(debug_assertions)]
 const VICTIM_FILE: &str = "GAPLESS_TEST_VICTIM";
 
@@ -211,7 +203,7 @@ const VICTIM_FILE: &str = "GAPLESS_TEST_VICTIM";
 #[test]
 fn victim() {
     let Some(file) = std::env::var_os(VICTIM_FILE) else { return };
-    // Ends it if the test dies.
+    // Ends the process if the test dies.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
     let config = ClusterConfig::load(file).unwrap();
     loop {
@@ -236,7 +228,6 @@ fn killed_transfer_continues() {
     let others: Vec<usize> = (1..=3).filter(|member| *member != away).collect();
     forget(&mut cluster, &mut caller, &others, end);
     for point in gapless_agent::fault::SNAPSHOT_TRANSFER_CRASH_POINTS {
-        // In the middle of the snapshot, after the state.
         let pass = if point == "snapshot_transfer_after_piece" { 3 } else { 1 };
         let mut command = this_program();
         command

@@ -1,5 +1,5 @@
-//! A command and a reply longer than a frame are sent in fragments and have their effect once. A duplicate gets the
-//! same reply, byte by byte, also after a restart from the journal and from a snapshot.
+//! Commands and replies longer than a frame have their effect once; a duplicate gets the same bytes, also after a
+//! restart.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -42,7 +42,6 @@ fn long_messages_survive_restarts() {
         let mut client = connect(place);
         let key = client.open_session(5, 8).unwrap();
 
-        // 100,000 bytes of 1, in frames of at most 4,096 bytes.
         let sum = call(&mut client, key, ADD, &vec![1; 100_000]).unwrap();
         assert_eq!(sum.payload, 100_000u64.to_le_bytes());
         let long = call(&mut client, key, FILL, &50_000u32.to_le_bytes()).unwrap();

@@ -1,5 +1,4 @@
-//! Promises of services, stores and replicas. One program with a module per promise, because linking a program for each
-//! would take minutes more.
+//! One program, because linking one for each promise would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! With `manual_time` a host's time advances only on request. Timers fire in order, each at its time, including those
-//! set by other timers, and are handled when the call returns. A host that fails meanwhile reports the reason.
+//! With `manual_time` time advances only on request; due timers fire in order, each at its time. A host that fails
+//! meanwhile reports the reason.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +11,6 @@ use gapless_transport::token::random_token;
 use std::time::Duration;
 
 const SET: u32 = 1 << 16 | 1;
-/// Replies with all fired timers: numbers and times.
 const ASK: u32 = 1 << 16 | 2;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -76,13 +75,11 @@ impl TestHost {
         self.client.call(self.session, message(schema), payload, PATIENCE).unwrap().payload
     }
 
-    /// Sets timers; returns the time of the command.
     fn set(&mut self, timers: &[[u64; 2]]) -> u64 {
         let bytes = timers.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
         u64::from_le_bytes(self.call(SET, &bytes).try_into().unwrap())
     }
 
-    /// Returns the fired timers, with their times in microseconds after `begun_ns`.
     fn fired_after(&mut self, begun_ns: u64) -> Vec<[u64; 2]> {
         pairs(&self.call(ASK, b"")).iter().map(|[timer, ns]| [*timer, (ns - begun_ns) / MICROSECOND_NS]).collect()
     }

@@ -1,9 +1,6 @@
-//! Damages every kind of file in the directory of a cluster member: removed, truncated, exchanged with its neighbour,
-//! replaced by an older copy or by another member's, or with one bit changed; before and after a reboot; at the tiers
-//! `quorum` and `quorum-sync`. The member is restarted while the other two run. The outcome is the one in the guide's
-//! table: no member continues with less than it acknowledged, or with another vote.
-//!
-//! This thread polls all members, on its own clock.
+//! Damages every kind of file in a member's directory, before and after a reboot, at the tiers `quorum` and
+//! `quorum-sync`, and restarts it. The outcome is that of the guide's table: no member continues with less than it
+//! acknowledged, or with another vote. This thread polls all members, on its own clock.
 
 use crate::damages::{
     Damage, PATIENCE, Row, Share, case_name, check_against_page, copy, files, flip, newest_history_slot, newest_slot,
@@ -37,19 +34,18 @@ use std::time::Instant;
 const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PAYLOAD: [u8; 3_000] = [7; 3_000];
 const SEGMENT_LENGTH: u64 = 1_280 << 10;
-/// Interval of states and snapshots. These frames take more than two segments.
+/// Of states and snapshots; these frames take more than two segments.
 const INTERVAL_FRAMES: u64 = 1_500;
-/// Position in the payload of an early frame of a segment, with other frames after it.
+/// In the payload of an early frame, with other frames after it.
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 3_100;
-/// The member whose directory is damaged. Its election timeout is so long that it never becomes the leader.
+/// Never the leader: its election timeout is too long.
 const DAMAGED: usize = 2;
-/// Virtual time per turn of all members, ns.
+/// Virtual time per turn of all members.
 const STEP_NS: u64 = 2_000_000;
-/// Longer than a failing member runs before it stops, ns.
+/// Longer than a failing member runs before it stops.
 const SETTLES_NS: u64 = 500_000_000;
-/// Within this time a member catches up or stops, ns.
+/// Time for catching up or stopping.
 const ENDS_NS: u64 = 5_000_000_000;
-/// Frames to compare when it has caught up.
 const COMPARED_FRAMES: u64 = 300;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +71,6 @@ enum FileKind {
     OlderSnapshot,
     NewestSnapshot,
     Counters,
-    /// Empty here; it is for people only.
     DeadLetters,
     Outputs,
     Record,
@@ -112,13 +107,11 @@ impl fmt::Display for FileKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StartOutcome {
-    /// The start fails with an error that names a path in the directory; the journal is unchanged.
+    /// The error names a path in the directory; the journal is unchanged.
     Refused,
-    /// The member stops soon after its start, with an error that names it.
+    /// Soon after its start, with an error that names it.
     Stops,
-    /// The member has everything that the others have.
     Starts,
-    /// Frames without a valid mark were truncated and fetched from the others.
     Fetched,
     /// A forced recovery has less, and reports it.
     Less,
@@ -139,7 +132,6 @@ impl fmt::Display for StartOutcome {
     }
 }
 
-/// Counts its commands, and shares the count with the test.
 struct Count(u64, Arc<AtomicU64>);
 
 impl Service for Count {
@@ -175,7 +167,6 @@ fn config(tier: &str, at: usize, incarnation: u64, members: &str, directory: &Pa
     ClusterConfig::parse(&text, "test.toml").unwrap()
 }
 
-/// Three members, polled by this thread.
 struct Cluster {
     root: tempfile::TempDir,
     tier: &'static str,
@@ -228,7 +219,6 @@ impl Cluster {
         self.members[at].as_ref().unwrap()
     }
 
-    /// Polls all members; returns the damaged member's error if it stops.
     fn turn(&mut self) -> Option<String> {
         self.now_ns += STEP_NS;
         let now = Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns };
@@ -273,7 +263,6 @@ impl Cluster {
         }
     }
 
-    /// Returns whether the damaged member has caught up with its leader.
     fn is_level(&self) -> Option<()> {
         let leader = self.get(self.leader()?).status()?;
         let own = self.get(DAMAGED).status()?;
@@ -324,7 +313,6 @@ impl Cluster {
     }
 }
 
-/// Returns the sequencer's states, or the service's snapshots, in a directory.
 fn points(directory: &Path) -> Vec<PathBuf> {
     let is_point = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -335,7 +323,6 @@ fn points(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns a path relative to the directory.
 fn newest_segment(directory: &Path) -> PathBuf {
     let is_segment = |file: &PathBuf| {
         matches!(d::parse_file_name(file.file_name().unwrap().to_str().unwrap()), Some(ParsedFileName::Segment(_)))
@@ -347,8 +334,8 @@ fn sequence_of(point: &Path) -> u64 {
     point.file_stem().unwrap().to_str().unwrap().trim_start_matches("state-").parse().unwrap()
 }
 
-/// Recovers the directory by force, and starts it as a cluster of one member. Returns the last sequence and the number
-/// of counted commands. Checks that the recovery changes no file before it is applied.
+/// Starts a cluster of one member; returns the last sequence and the number of counted commands. The recovery must
+/// change no file before it is applied.
 fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u64, u64), String> {
     const INCARNATION: u64 = 7;
     let own = format!("[[member]]\nid = {}\naddresses = [\"{address}\"]\n", DAMAGED + 1);
@@ -391,7 +378,7 @@ fn recovered_by_force(directory: &Path, address: &str, tier: &str) -> Result<(u6
     Ok((said, counts.load(Ordering::Relaxed)))
 }
 
-/// Reads every file of a directory except locks, which show the last access.
+/// Locks show the last access.
 fn all_content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let is_lock = |file: &PathBuf| file.file_name().is_some_and(|name| name == d::LOCK_NAME);
     let read = |file: PathBuf| (file.clone(), std::fs::read(directory.join(file)).unwrap());
@@ -460,7 +447,6 @@ const fn is_segment(kind: FileKind) -> bool {
     matches!(kind, OldestSegment | CoveredSegment | SealedSegment | NewestSegment)
 }
 
-/// Returns another file of the same kind in the same directory.
 fn neighbour(kind: FileKind) -> Option<FileKind> {
     Some(match kind {
         FileKind::OldestSegment => FileKind::CoveredSegment,
@@ -479,8 +465,6 @@ fn neighbour(kind: FileKind) -> Option<FileKind> {
     })
 }
 
-/// A cluster in which the damaged member does not run, that member's directory, older copies of it, and another
-/// member's.
 struct Trials {
     cluster: Cluster,
     now: tempfile::TempDir,
@@ -500,7 +484,7 @@ impl Trials {
         let mut cluster = Cluster::new(tier);
         (0..3).for_each(|at| cluster.start(at));
         cluster.send(10);
-        // The member is away longer than the others keep their journals, so it fetches a state.
+        // The others delete their journals meanwhile, so it fetches a state.
         cluster.crash(DAMAGED);
         cluster.send(2 * INTERVAL_FRAMES);
         cluster.start(DAMAGED);
@@ -548,7 +532,6 @@ impl Trials {
         Self { cluster, now, old, recent, foreign, kinds, last_sequence, term }
     }
 
-    /// Damages a file of the directory; returns `false` if that is impossible.
     fn damage(&self, kind: FileKind, damage: Damage) -> bool {
         let directory = self.cluster.directory(DAMAGED);
         std::fs::remove_dir_all(&directory).unwrap();
@@ -572,7 +555,7 @@ impl Trials {
                 true
             }
             Damage::Exchange => neighbour(kind).is_some_and(|other| put(self.now.path().join(&self.kinds[&other]))),
-            // Depends on the clock, so an older copy has more or less from run to run.
+            // Depends on the clock: varies from run to run.
             Damage::OldCopy if kind == FileKind::Outputs => false,
             Damage::OldCopy if kind == FileKind::NewestSegment => put(self.recent.path().join(file)),
             Damage::OldCopy if is_segment(kind) && kind != FileKind::CoveredSegment => false,
@@ -591,7 +574,6 @@ impl Trials {
         }
     }
 
-    /// Returns the file of the same kind, and if possible of the same name, of another member.
     fn foreign_of(&self, kind: FileKind, file: &Path) -> PathBuf {
         let same = self.foreign.path().join(file);
         if same.exists() || !is_segment(kind) {
@@ -600,7 +582,6 @@ impl Trials {
         self.foreign.path().join(newest_segment(self.foreign.path()))
     }
 
-    /// Damages the directory, restarts the member, and returns the outcome.
     fn try_damage(&mut self, kind: FileKind, damage: Damage, is_other_boot: bool) -> StartOutcome {
         let case = format!("{kind}, {damage}, other boot {is_other_boot}");
         if !self.damage(kind, damage) {
@@ -636,7 +617,6 @@ impl Trials {
         }
     }
 
-    /// Returns the outcome of a forced recovery, without other members.
     fn try_by_force(&self, kind: FileKind, damage: Damage, is_other_boot: bool) -> StartOutcome {
         let case = format!("{kind}, {damage}, other boot {is_other_boot}");
         assert!(self.damage(kind, damage), "{case}");
@@ -685,7 +665,7 @@ impl Trials {
     }
 }
 
-/// Reads frames, states and snapshots, which a refused start must not change.
+/// A refused start must not change these.
 fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let read = |file: PathBuf| {
         let bytes = std::fs::read(directory.join(&file)).unwrap();
@@ -702,10 +682,8 @@ fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files(directory).into_iter().filter_map(read).collect()
 }
 
-/// Outcomes of a damage, before and after a reboot: of a restart, and of a forced recovery.
 type Found = (FileKind, Damage, [StartOutcome; 2], [StartOutcome; 2]);
 
-/// Returns the outcomes of this share at a tier, by kind and damage.
 fn outcomes(tier: &'static str, share: Share) -> Vec<Found> {
     let mut trials = Trials::begin(tier);
     let kinds: Vec<FileKind> = trials.kinds.keys().copied().collect();

@@ -1,5 +1,4 @@
-//! A command whose handler gave no reply is done, and its client can tell that from an empty reply: for event-sourced
-//! and state-replicated services, at once, for a duplicate, and after a restart with and without a snapshot.
+//! A client can tell a command without a reply from an empty reply, also for a duplicate and after a restart.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -47,7 +46,6 @@ impl StateService for StateReplicated {
     }
 }
 
-/// Returns by number whether each reply is missing; includes refusals.
 fn repeated(client: &mut Client, key: SessionKey) -> BTreeMap<u64, bool> {
     (1..=3).for_each(|number| client.repeat(key, number).unwrap());
     let (mut found, deadline) = (BTreeMap::new(), Instant::now() + PATIENCE);

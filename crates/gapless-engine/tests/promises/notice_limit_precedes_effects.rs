@@ -1,6 +1,5 @@
-//! A session that acknowledges nothing may have 1,024 notices. A handler that sends one more gets an error at once, so
-//! one that sends first and changes the state afterwards refuses without an effect: in a command and in a timer, live
-//! and during a replay.
+//! A handler that exceeds a session's 1,024 unacknowledged notices gets an error at once, so that sending first and
+//! changing the state afterwards has no effect.
 
 use gapless_client::client::{ClientOptions, Incoming, MessageType};
 use gapless_client::{Client, ClientError, SessionKey};
@@ -16,11 +15,9 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Payload: a session, and the number of notices for it.
 const TELL: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// The same, by a timer.
 const TELL_LATER: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
-/// Reply: number of sent notices, number of finished timers, and the room of the session in the payload.
+/// Reply: sent notices, finished timers, and room of the payload's session.
 const ASK: MessageType = MessageType { schema: 1 << 16 | 3, encoding: Encoding::Opaque };
-/// Changes the state first.
 const TELL_TOO_LATE: MessageType = MessageType { schema: 1 << 16 | 4, encoding: Encoding::Opaque };
 const CLOSED: u64 = u64::MAX;
 const MOST: u64 = 1_024;
@@ -110,7 +107,6 @@ fn ask(client: &mut Client, key: SessionKey, session: u64) -> [u64; 3] {
     [0, 8, 16].map(|at| u64::from_le_bytes(said[at..at + 8].try_into().unwrap()))
 }
 
-/// Checks that the handler refused it and named the session.
 fn is_refused(outcome: Result<Vec<u8>, ClientError>, session: u64) {
     match outcome {
         Err(ClientError::Refused { code: RefusalCode::Rejected, reason, .. }) => {
@@ -151,7 +147,6 @@ fn refused_notices_have_no_effect() {
     assert_eq!(ask(&mut client, key, receiver), said, "the replay has the same results");
     is_refused(call(&mut client, key, TELL, [receiver, 1]), receiver);
 
-    // The receiver connects and acknowledges.
     let (mut heard, mut receiving) = (0, connect(&host, 1).0);
     until("room", || {
         let count = |incoming: Incoming<'_>| heard += usize::from(matches!(incoming, Incoming::Notice { .. }));

@@ -1,5 +1,4 @@
-//! A command whose handler panics is skipped by a mark in the stream. The fault rules are written to the stream and
-//! hold for its life.
+//! A command whose handler panics is skipped by a mark in the stream. The fault rules hold for the stream's life.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
@@ -18,7 +17,6 @@ use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, alig
 use std::fs;
 use std::path::Path;
 
-/// Rules other than the default.
 fn dead_letter() -> Policy {
     Policy { on_panic: OnPanic::DeadLetter, ..Policy::default() }
 }
@@ -31,8 +29,7 @@ fn refused(options: ServiceHostOptions) -> String {
     ServiceHost::start(Adder::default(), options).err().expect("the start is refused").to_string()
 }
 
-/// Creates a directory whose service has added 10 and stopped at its command at sequence 3, followed by a command that
-/// adds 7.
+/// The service has added 10 and stopped at sequence 3; a command that adds 7 follows.
 fn poisoned() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let host = start(options(directory.path()));
@@ -130,7 +127,6 @@ fn second_mark_changes_nothing() {
         assert_eq!(skip(place, 3).unwrap(), SkippedCommand { sequence: 3, mark, is_repeated: true });
     }
     start(options(place)).stop().unwrap();
-    // No other frame is a command.
     for (sequence, expected) in [(0, "the journal holds 1 to"), (mark, "no command but a Mark")] {
         let said = skip(place, sequence).unwrap_err().to_string();
         assert!(said.contains(expected), "{sequence}: {said}");
@@ -145,7 +141,6 @@ fn empty_journal_has_no_skips() {
     assert!(said.contains("the journal holds no frame yet"), "{said}");
 }
 
-/// Skips sequence 3, then adds `segments` segments to the journal and a snapshot. Returns the mark and the sum.
 fn write_past_the_mark(place: &Path, options: &ServiceHostOptions, segments: u64) -> (u64, u64) {
     let mark = skip(place, 3).unwrap().mark;
     let host = start(options.clone());
@@ -160,7 +155,6 @@ fn write_past_the_mark(place: &Path, options: &ServiceHostOptions, segments: u64
     (mark, sum)
 }
 
-/// Starts the service in `place`; returns its sum.
 fn sum_of(place: &Path, options: &ServiceHostOptions) -> u64 {
     let host = start(options.clone());
     let mut client = connect(place);
@@ -195,7 +189,6 @@ fn mark_goes_with_its_segment() {
     send(&mut client, key, PANIC, b"?");
     failure(&host);
     assert!(host.stop().is_err());
-    // The next skip drops the unneeded line.
     let poisoned = last_sequence(place);
     let mark = skip(place, poisoned).unwrap().mark;
     assert_eq!(fs::read_to_string(layout.skips()).unwrap(), format!("{poisoned} at {mark}\n"));
@@ -212,7 +205,6 @@ fn start_needs_no_archived_mark() {
     let to = ArchiveOptions { place: archived.path().to_owned(), form: ArchiveFormat::Plain, before_sequence: None };
     let report = archive(&layout.journal(), &to, |_| {}).unwrap();
     assert!(report.archived.iter().any(|segment| segment.last_sequence >= mark), "{report:?}");
-    // The archive's file system is not mounted.
     archived.close().unwrap();
     assert!(layout.skips().exists() && JournalReader::open(layout.journal()).unwrap().first_sequence() <= mark);
     assert_eq!(sum_of(place, &options), sum);
@@ -239,11 +231,9 @@ fn node_continues_after_the_skip() {
     assert_eq!(add(&mut client, key, 1), if last == 3 { 11 } else { 18 });
     host.stop().unwrap();
 
-    // Replay of a copy, with the default policy.
     let (fold, _) = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink).unwrap();
     let state = fold.state();
 
-    // A start reports a missing, foreign or damaged file.
     let file = fs::read(layout.skips()).unwrap();
     for (damaged, expected) in [
         // The handler panics before the replay reaches the mark.
@@ -265,7 +255,6 @@ fn node_continues_after_the_skip() {
     assert!(skip(place, 3).unwrap().is_repeated);
     assert_eq!(fs::read(layout.skips()).unwrap(), file);
 
-    // After a snapshot the file is not needed.
     let host = start(options(place));
     host.snapshot().unwrap();
     host.stop().unwrap();
@@ -276,7 +265,6 @@ fn node_continues_after_the_skip() {
     assert_eq!(verify(&layout).unwrap().verdict(), VerifyVerdict::Whole);
 }
 
-/// Returns the sum of a running host by its snapshot.
 fn verify_state(host: &ServiceHost, place: &Path) -> Vec<u8> {
     host.snapshot().unwrap();
     let copy = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink);
@@ -331,7 +319,6 @@ fn handled_command_is_not_skipped() {
         ("bus", "refuses its command"),
     ] {
         let record = fs::read_to_string(place.join("directory")).unwrap();
-        // Format of a program that knows no checksum.
         let (plain, _) = record.split_once("check ").unwrap();
         fs::write(place.join("directory"), plain.replace("kind service", &format!("kind {kind}"))).unwrap();
         assert!(said(3).contains(expected), "{kind}: {}", said(3));
@@ -346,7 +333,7 @@ fn handled_command_is_not_skipped() {
 fn interrupted_frame_bounds_skips() {
     let directory = poisoned();
     let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
-    // State of a process that was killed at sequence 3 without recorded outputs.
+    // State of a process killed at sequence 3 without recorded outputs.
     fs::remove_file(layout.outputs()).unwrap();
     let counters = gapless_agent::Counters::create(layout.counters(), 1).unwrap();
     let handling = counters.add("service.handling_sequence").unwrap();
@@ -397,13 +384,11 @@ fn fault_rules_hold_for_life() {
     let fixed = "the stream says for its whole life that a panic is a dead letter (on_panic DeadLetter)";
     let said = refused(options(place));
     assert!(said.contains(fixed), "{said}");
-    // Independent of the policy of the replay.
     let replayed = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink);
     assert_eq!(replayed.unwrap().0.state(), 11u64.to_le_bytes());
     let host = start(with(place, dead_letter()));
     host.snapshot().unwrap();
     host.stop().unwrap();
-    // The snapshot has the rules too.
     assert!(refused(options(place)).contains(fixed));
     start(with(place, dead_letter())).stop().unwrap();
 }

@@ -1,5 +1,5 @@
-//! A command whose handler panics on every member stops the cluster. Skipped at its sequence it is refused once, and
-//! the cluster continues with equal members.
+//! A command whose handler panics on every member stops the cluster; skipped, it is refused once, and the members stay
+//! equal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -55,7 +55,6 @@ struct Answers {
     refusals: Vec<(u64, String)>,
 }
 
-/// Sends the remaining commands and takes replies; returns connection errors.
 fn turn(client: &mut Client, session: SessionKey, sent: &mut u64, answers: &mut Answers) -> Result<(), ClientError> {
     while *sent < COMMANDS && client.can_send(session) {
         let number = *sent + 1;
@@ -108,7 +107,6 @@ fn poisoned_command_is_skipped() {
     );
     cluster.members.iter_mut().for_each(|member| *member = None);
 
-    // Without a skip it happens again: at the start, or as soon as the members agree.
     let again: Vec<_> = (1..=3).filter_map(|member| cluster.start(member, Sum::default()).err()).collect();
     again.iter().for_each(|error| assert_eq!(poisoned(error), sequence));
     if again.len() < 2 {

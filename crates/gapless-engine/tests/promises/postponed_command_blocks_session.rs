@@ -1,5 +1,4 @@
-//! A writer of transactions may postpone a command. Its session waits in order, without a lost or repeated command,
-//! while other sessions continue.
+//! A writer of transactions may postpone a command: its session waits in order, other sessions continue.
 
 use gapless_agent::Waker;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -18,14 +17,11 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// Length of a command with several frames.
 const LONG: usize = 100_000;
 
-/// Postpones random commands for a random number of turns.
 struct RandomPostponer {
     random: Random,
     waker: Waker,
-    /// Waiting sessions, with the remaining turns.
     waiting: Vec<(u64, u64)>,
     is_led: bool,
 }
@@ -42,7 +38,6 @@ impl Transactions for RandomPostponer {
     fn poll(&mut self, _: u64) -> bool {
         self.waiting.iter_mut().for_each(|(_, turns)| *turns = turns.saturating_sub(1));
         if !self.waiting.is_empty() {
-            // Requests another turn.
             self.waker.wake();
         }
         self.is_led
@@ -83,7 +78,6 @@ impl Transactions for RandomPostponer {
     fn closed(&mut self, _: u64) {}
 }
 
-/// Sequence, session and number of each executed command, in stream order.
 #[derive(Clone, Default)]
 struct ExecutedCommands(Arc<Mutex<Vec<(u64, u64, u64)>>>);
 
@@ -110,7 +104,6 @@ fn start<W: Transactions + 'static>(
     ServiceHost::start_transactions(ran.clone(), make_writer, ServiceHostOptions::in_memory()).unwrap()
 }
 
-/// Sends the numbers from 1 to `last` in each session, with some long commands, and awaits all replies.
 fn send_all(client: &mut Client, sessions: &[SessionKey], last: u64, random: &mut Random) {
     let (mut next, mut answered) = (vec![1; sessions.len()], vec![0; sessions.len()]);
     let mut moved = Instant::now();
@@ -125,7 +118,6 @@ fn send_all(client: &mut Client, sessions: &[SessionKey], last: u64, random: &mu
                 };
                 match client.enqueue(*session, NUMBER, length, encode) {
                     Ok(_) => *next += 1,
-                    // The ring is full.
                     Err(_) => break,
                 }
             }
@@ -178,7 +170,6 @@ fn postponed_sessions_keep_order() {
     }
 }
 
-/// Postpones the commands of one session until `is_open` is set.
 struct SessionPostponer {
     is_open: Arc<AtomicBool>,
     held: Option<u64>,

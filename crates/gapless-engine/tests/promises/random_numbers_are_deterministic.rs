@@ -1,5 +1,4 @@
-//! Random numbers of handlers depend only on sequence and sequenced time. A restart that runs the handlers again, and a
-//! replay of a copy, draw the original numbers; handlers of a replicated state draw by the same rule.
+//! A restart, a replay of a copy and a replicated state draw the original numbers.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -22,14 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const DRAWS: u64 = 6;
 const SIDES: u64 = 6;
 
-/// Draws the numbers of a message, and one below [`SIDES`].
 fn draw(context: &mut Context<'_>) -> Vec<u64> {
     let mut drawn: Vec<u64> = (0..DRAWS).map(|_| context.random()).collect();
     drawn.push(context.random_below(SIDES));
     drawn
 }
 
-/// Returns the expected reply to the message at `sequence`.
 fn due(sequence: u64, time_ns: u64) -> Vec<u64> {
     let mut due: Vec<u64> = (0..DRAWS).map(|drawn| random::number(sequence, time_ns, drawn)).collect();
     due.push(random::below(random::number(sequence, time_ns, DRAWS), SIDES));
@@ -63,7 +60,6 @@ impl Service for DrawnNumbers {
     }
 }
 
-/// Calls `host`; checks and returns the numbers.
 fn call(host: &ServiceHost, calls: usize) -> Vec<u64> {
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
@@ -85,7 +81,6 @@ fn replay_draws_same_numbers() {
     let host = ServiceHost::start(DrawnNumbers::default(), options()).unwrap();
     let mut all = call(&host, 4);
     host.stop().unwrap();
-    // The handlers run again.
     let host = ServiceHost::start(DrawnNumbers::default(), options()).unwrap();
     all.extend(call(&host, 3));
     host.stop().unwrap();

@@ -1,5 +1,5 @@
-//! An event-sourced handler that changes the state and then refuses misinforms its client. If configured, the host
-//! checks for that, names message and sequence, and stops; a handler that checks first is not affected.
+//! A handler that changes the state and then refuses misinforms its client; if configured, the host detects that and
+//! stops.
 
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, SessionKey};
@@ -118,7 +118,6 @@ fn large_state_is_sampled() {
     let directory = tempfile::tempdir().unwrap();
     let how = CheckRefusals::default();
     assert_eq!(how, if cfg!(debug_assertions) { CheckRefusals::Sometimes } else { CheckRefusals::Never });
-    // Ten times the average encoded per call.
     let (host, mut client, session) = start(directory.path(), CheckRefusals::Sometimes, 40_960);
     let mut refused = 0;
     while host.failure().is_none() && refused < 100 {

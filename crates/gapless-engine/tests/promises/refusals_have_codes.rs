@@ -1,5 +1,4 @@
-//! A handler's refusal with an application code reaches the client, and again when the command is repeated, even after
-//! a restart.
+//! A refusal's application code reaches the client, also when the command is repeated after a restart.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};

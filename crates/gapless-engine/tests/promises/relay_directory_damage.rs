@@ -1,6 +1,4 @@
-//! Damages every kind of file in the directory of a relay: removed, truncated, exchanged with its neighbour, replaced
-//! by an older copy or by another relay's, or with one bit changed; before and after a reboot. Restarted next to its
-//! stream, the relay passes on the stream's frames under their feed sessions' names, or fails with a reason, as in the
+//! Damages every kind of file in a relay's directory, before and after a reboot. A restart has the outcome of the
 //! guide's table.
 
 use crate::damages::{
@@ -29,7 +27,7 @@ use std::time::{Duration, Instant};
 
 const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const SEGMENT_LENGTH: u64 = 64 << 10;
-/// Position in the payload of an early frame of a segment, with other frames after it.
+/// In the payload of an early frame, with other frames after it.
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 1_080;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,13 +65,11 @@ impl fmt::Display for FileKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StartOutcome {
-    /// The start fails with an error that names a path in the directory, or the foreign stream.
     Refused,
-    /// The relay passes on the same frames.
     Starts,
-    /// The relay passes on the same frames, after fetching the lost ones from the stream.
+    /// Passes on all frames, after fetching the lost ones from the stream.
     Fetched,
-    /// The relay passes on the same frames, except the names of the feed sessions of the oldest ones, which are lost.
+    /// Passes on all frames, without the oldest ones' feed session names.
     Unnamed,
     /// Impossible for this file.
     Nothing,
@@ -132,7 +128,6 @@ fn settle(stream: &EventStream, relay: &EventStream) {
     until("what the stream has", || relay.released_sequence() == stream.released_sequence());
 }
 
-/// Returns the segments of a directory by their relative paths, the oldest first.
 fn segments(directory: &Path) -> Vec<PathBuf> {
     let is_segment = |file: &PathBuf| {
         matches!(d::parse_file_name(file.file_name().unwrap().to_str().unwrap()), Some(ParsedFileName::Segment(_)))
@@ -175,26 +170,21 @@ const fn is_segment(kind: FileKind) -> bool {
     matches!(kind, FileKind::OldestSegment | FileKind::MiddleSegment | FileKind::NewestSegment)
 }
 
-/// A running stream, and directories of a stopped relay.
 struct Trials {
     tier: Tier,
     _place: tempfile::TempDir,
     upstream: PathBuf,
     stream: EventStream,
     now: tempfile::TempDir,
-    /// Of another feed session, with other segments.
     old: tempfile::TempDir,
-    /// A little older than `now`, with the newest segment.
     recent: tempfile::TempDir,
     foreign: tempfile::TempDir,
     kinds: BTreeMap<FileKind, PathBuf>,
-    /// The undamaged relay's first frame, and its list of feed sessions.
     first_sequence: u64,
     feeds: String,
 }
 
-/// Runs a stream and its relay in `beside`. Copies the relay's directory into `images`: during the first feed session,
-/// shortly before the end, and at the end.
+/// Copies the relay's directory into `images`: during the first feed session, shortly before the end, and at the end.
 fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventStream {
     let stream = EventStream::start(&options(upstream, tier)).unwrap();
     let relay = relay(beside, upstream, (tier, Some(6 * SEGMENT_LENGTH))).unwrap();
@@ -206,7 +196,6 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     copy(beside, images[0]);
     begin_feed(&stream, &mut publisher, "TUESDAY");
     let begun = Instant::now();
-    // Until the beginning of the second feed session is deleted.
     while relay.reader(1).first_held().unwrap() < 200 {
         assert!(begun.elapsed() < PATIENCE, "nothing is deleted");
         publish(&mut publisher, 60);
@@ -215,7 +204,7 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     begin_feed(&stream, &mut publisher, "WEDNESDAY");
     publish(&mut publisher, 50);
     settle(&stream, &relay);
-    // A new segment starts the deletion of old ones; so few frames need no further one.
+    // A new segment starts the deletion of old ones.
     let newest = || segments(beside).pop();
     let before = newest();
     while newest() == before {
@@ -314,7 +303,6 @@ impl Trials {
             Damage::OldCopy if kind == FileKind::NewestSegment => put(self.recent.path().join(file)),
             Damage::OldCopy if is_segment(kind) => false,
             Damage::OldCopy => put(self.old.path().join(file)),
-            // Unpredictable: the other relay may have been stopped without it. Each start recreates it.
             Damage::Foreign if kind == FileKind::Counters => false,
             Damage::Foreign if is_segment(kind) => {
                 put(self.foreign.path().join(segments(self.foreign.path()).pop().unwrap()))
@@ -366,7 +354,7 @@ impl Trials {
         assert!(frames(&relay) == frames(&self.stream), "{case}: the frames differ");
         relay.stop().unwrap();
         let feeds = feeds_of(directory);
-        // The newest name is always known; unknown older ones are left out, and none is wrong.
+        // The newest name is always known; unknown older ones are left out.
         let lines: Vec<&str> = feeds.lines().skip(1).collect();
         assert!(
             lines.iter().all(|line| self.feeds.lines().any(|it| it == *line)),

@@ -1,6 +1,5 @@
-//! A killed client that comes back with its saved session learns the outcome of each sent command, and may resend each
-//! under its number: in the service's process, between processes, by TCP, after a restart of the service and after a
-//! change of leader. Queries append no frames.
+//! A killed client with its saved session learns the outcome of each sent command, and may resend each under its
+//! number. Queries append no frames.
 
 use crate::replicas::{Cluster, PATIENCE};
 use gapless_client::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
@@ -16,14 +15,12 @@ use std::time::{Duration, Instant};
 
 const ADD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const REFUSE: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
-/// Gets a reply longer than the limit.
 const SHOUT: MessageType = MessageType { schema: 1 << 16 | 3, encoding: Encoding::Opaque };
-/// Sends as many notices as one acknowledgement covers.
+/// As many as one acknowledgement covers.
 const TELL: MessageType = MessageType { schema: 1 << 16 | 4, encoding: Encoding::Opaque };
 const NOTICES: u64 = 64;
 const WINDOW: u32 = 8;
 
-/// Sums lengths; replies with the sum.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -86,7 +83,7 @@ fn take_notices(client: &mut Client, key: SessionKey, count: u64) {
     assert_eq!(notices, count);
 }
 
-/// Sends one command of each kind, so that the last number is 9, and exits without taking the replies.
+/// One command of each kind; the last number is 9. Exits without taking the replies.
 fn send_and_exit(mut client: Client) -> SavedSession {
     let key = client.resume_session(&SavedSession::new(random_token(), WINDOW)).unwrap();
     let saved = client.saved_session(key).unwrap();
@@ -97,13 +94,11 @@ fn send_and_exit(mut client: Client) -> SavedSession {
     assert_eq!(send(&mut client, key, ADD, 10_000), 6, "of three frames");
     assert_eq!(send(&mut client, key, TELL, 1), 7);
     take_notices(&mut client, key, NOTICES);
-    // The eighth number acknowledges them.
     assert_eq!(send(&mut client, key, ADD, 3), 9);
     assert_eq!(sum(&outcome(&mut client, key, 9)), 10_016);
     SavedSession::from_bytes(&saved.to_bytes()).unwrap()
 }
 
-/// Checks the outcomes left by [`send_and_exit`].
 fn check_outcomes(client: &mut Client, saved: &SavedSession) -> SessionKey {
     let key = client.resume_session(saved).unwrap();
     assert_eq!(client.next_session_seq(key), Some(10));
@@ -132,19 +127,17 @@ fn numbered(client: &Client, key: SessionKey, session_seq: u64) -> CommandNumber
     CommandNumber { session: client.session_id(key).unwrap(), session_seq }
 }
 
-/// Checks that each new command replaces the oldest reply.
 fn check_replaced_replies(client: &mut Client, key: SessionKey) {
     for (number, total) in (10..13).zip(10_017..) {
         client.send_as(key, numbered(client, key, number), ADD, &[1]).unwrap();
         assert_eq!(sum(&outcome(client, key, number)), total);
     }
-    // Numbers 1 and 2 are gone: 3, 6, 7, 8, 9, 10, 11 and 12 are kept.
+    // 3, 6, 7, 8, 9, 10, 11 and 12 are kept.
     for gone in [1, 2] {
         assert_eq!(outcome(client, key, gone), Outcome::NoLongerKept { first_kept: 3 });
     }
     assert!(matches!(outcome(client, key, 3), Outcome::ReplyTooLong { .. }));
     assert_eq!(outcome(client, key, 5), Outcome::NoCommand { part_of: Some(6) });
-    // A manual repeat gets the same reply by a poll.
     client.repeat(key, 6).unwrap();
     let (mut came, deadline) = (None, Instant::now() + PATIENCE);
     while came.is_none() {
@@ -162,7 +155,6 @@ fn check_replaced_replies(client: &mut Client, key: SessionKey) {
     assert!(matches!(never, Err(ClientError::NotSent { session_seq: 13, next_session_seq: 13, .. })), "{never:?}");
 }
 
-/// Checks a process that has saved its commands and resends them, whether they have arrived or not.
 fn check_resending(connect: &mut dyn FnMut() -> Client) {
     let mut client = connect();
     let key = client.resume_session(&SavedSession::new(random_token(), WINDOW)).unwrap();
@@ -173,7 +165,7 @@ fn check_resending(connect: &mut dyn FnMut() -> Client) {
     });
     let long = vec![0; 10_000];
     let notes: [(u64, &[u8]); 5] = [(2, &[0; 2]), (5, &long), (6, &[0; 3]), (9, &long), (12, &[0; 4])];
-    // The client has sent two of them when it is killed. Between the last two it had acknowledged notices, which never arrived.
+    // Two of them are sent before the kill. The acknowledgement between the last two never arrived.
     assert_eq!(send(&mut client, key, ADD, 2), 2);
     assert_eq!(send(&mut client, key, ADD, 10_000), 5);
     drop(client);
@@ -246,7 +238,6 @@ fn outcomes_after_restart() {
     let mut client = connect(directory.path());
     let key = check_outcomes(&mut client, &saved);
     check_replaced_replies(&mut client, key);
-    // A query during an outage is answered when the service is back.
     drop(second);
     let place = directory.path().to_owned();
     let back = std::thread::spawn(move || {
@@ -274,7 +265,6 @@ fn outcomes_after_leader_change() {
     let saved = send_and_exit(connect());
     let mut client = connect();
     let key = check_outcomes(&mut client, &saved);
-    // A connected client asks the next leader; so does a new one.
     let leader = cluster.leader();
     cluster.members[leader - 1].take().unwrap().stop().unwrap();
     assert_eq!(sum(&outcome(&mut client, key, 6)), 10_012);
@@ -308,7 +298,6 @@ fn foreign_session_is_refused() {
     let again = other.open_session(7, WINDOW).unwrap();
     assert_eq!(other.saved_session(again).unwrap().session, saved.session);
     assert_eq!(outcome(&mut other, again, 1), Outcome::NotArrived { next_session_seq: 1 });
-    // A connected client gets an error too, although identifier and number are the same.
     send(&mut other, again, ADD, 5);
     assert_eq!(sum(&outcome(&mut other, again, 1)), 5);
     let lost = client.outcome(key, 1, PATIENCE);
@@ -335,14 +324,12 @@ fn restored_old_copy_is_found() {
     crate::damages::copy(&place, copy.path());
     let second = run(&first).unwrap();
     assert!(second.seen.sequence > first.seen.sequence);
-    // The saved session keeps the last seen position of the previous process.
     let third = run(&SavedSession::from_bytes(&second.to_bytes()).unwrap()).unwrap();
     crate::damages::copy(copy.path(), &place);
     match run(&third) {
         Err(ClientError::OtherHistory { seen, .. }) => assert_eq!(seen, third.seen),
         other => panic!("{other:?}"),
     }
-    // The first session's position still exists.
     run(&first).unwrap();
 }
 
@@ -361,7 +348,6 @@ fn expired_session_stays_lost() {
     drop(client);
     let deadline = Instant::now() + PATIENCE;
     loop {
-        // Other clients' commands advance the time.
         std::thread::sleep(Duration::from_millis(200));
         let mut client = connect(directory.path());
         match client.resume_session(&saved) {

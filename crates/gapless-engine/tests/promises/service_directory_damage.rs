@@ -1,7 +1,6 @@
-//! Damages every kind of file in the directory of a stream and of a service: removed, truncated, exchanged with its
-//! neighbour, replaced by an older copy or by another stream's, or with one bit changed; before and after a reboot; at
-//! the tiers `journal` and `sync`. A start does what the guide's table says. Apart from the limit stated there, it
-//! never silently continues with less than was acknowledged.
+//! Damages every kind of file in the directory of a stream and of a service, before and after a reboot, at the tiers
+//! `journal` and `sync`. A start does what the guide's table says, and apart from the limit stated there never silently
+//! continues with less than was acknowledged.
 
 use crate::damages::{
     Damage, PATIENCE, Row, Share, case_name, check_against_page, copy, files, flip, newest_history_slot, other_boot,
@@ -32,14 +31,13 @@ const MESSAGE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encodi
 const TOKEN: u128 = 0xda4a;
 const SEGMENT_LENGTH: u64 = 64 << 10;
 const INTERVAL_FRAMES: u64 = 900;
-/// Messages up to the first state, to the second, to a copy of the directory, and to the damage. More than half of the
-/// newest segment is used by then, so that the next one is being prepared.
+/// Messages up to the first state, the second, a copy of the directory, and the damage, when the next segment is being
+/// prepared.
 const COUNTS: [u64; 4] = [INTERVAL_FRAMES, INTERVAL_FRAMES, 855, 25];
 const SEGMENTS: usize = 8;
-/// Position in the payload of an early frame of a segment, with other frames after it.
+/// In the payload of an early frame, with other frames after it.
 const IN_FRAMES: u64 = d::frames_offset(SEGMENT_LENGTH) + 5 * 168 + 70;
 const SIDE_BY_SIDE: usize = 6;
-/// Owner of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Stream,
@@ -51,7 +49,7 @@ enum FileKind {
     OldestSegment,
     /// Sealed, and wholly before the newest state or snapshot.
     CoveredSegment,
-    /// Sealed, and after the newest state or snapshot.
+    /// Sealed, and after them.
     SealedSegment,
     /// The newest when the older copy was made.
     FormerSegment,
@@ -94,13 +92,11 @@ impl fmt::Display for FileKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum StartOutcome {
-    /// Refused with a reason; no file was changed.
     Refused,
-    /// All acknowledged frames are there.
     Starts,
     /// Frames without a valid mark were truncated and reported; their bytes are kept.
     Cut,
-    /// The start continues with less, which no file of the directory reveals.
+    /// Continues with less, which no file reveals.
     Unnoticed,
     /// Impossible for this file.
     Nothing,
@@ -174,8 +170,6 @@ impl Subject {
         }
     }
 
-    /// Runs the subject in `directory`, sends it the messages of [`COUNTS`], and calls `between` after each of these
-    /// counts, while it is idle.
     fn run(self, directory: &Path, tier: Tier, mut between: impl FnMut(usize)) {
         let mut states = 0;
         let mut rest = |at: usize| {
@@ -214,7 +208,6 @@ impl Subject {
                 for (at, count) in COUNTS.iter().enumerate() {
                     for number in 0..*count {
                         if number == 10 {
-                            // Without a handler: a dead letter.
                             let other = MessageType { schema: 1 << 16 | 2, ..MESSAGE };
                             client.call(session, other, &[7; 100], PATIENCE).unwrap_err();
                             continue;
@@ -228,7 +221,6 @@ impl Subject {
         }
     }
 
-    /// Starts the subject; returns its last sequence, the journal's report, and its state when it is stopped.
     fn start(self, directory: &Path, tier: Tier) -> Result<(u64, RecoveryReport, Vec<u8>), String> {
         let (last_sequence, report) = match self {
             Self::Stream => {
@@ -262,8 +254,7 @@ impl Subject {
     }
 }
 
-/// Puts a segment into a directory as the helper thread prepares it when the newest one is half full. The moment of
-/// that thread is unpredictable.
+/// As the helper thread prepares it when the newest segment is half full, at an unpredictable moment.
 fn prepare_next(directory: &Path) {
     let scratch = tempfile::tempdir().unwrap();
     copy(directory, scratch.path());
@@ -281,7 +272,6 @@ fn prepare_next(directory: &Path) {
     }
 }
 
-/// Parses the names of a directory's segments.
 fn meanings(directory: &Path) -> Vec<ParsedFileName> {
     let meaning = |file: PathBuf| d::parse_file_name(file.file_name()?.to_str()?);
     files(directory).into_iter().filter_map(meaning).collect()
@@ -335,25 +325,22 @@ fn kinds(subject: Subject, directory: &Path) -> BTreeMap<FileKind, PathBuf> {
     kinds
 }
 
-/// The directory at the moment of the damage, an older copy of it, and that of another stream.
 struct Images {
     subject: Subject,
     tier: Tier,
     now: tempfile::TempDir,
     old: tempfile::TempDir,
-    /// A little older, with the newest segment.
     recent: tempfile::TempDir,
     foreign: tempfile::TempDir,
     kinds: BTreeMap<FileKind, PathBuf>,
     last_sequence: u64,
-    /// State after a start without damage.
     knows: Vec<u8>,
 }
 
 impl Images {
     fn make(subject: Subject, tier: Tier) -> Self {
         let [now, old, recent, foreign, running, other] = [(); 6].map(|()| tempfile::tempdir().unwrap());
-        // Segments are renamed by a helper thread.
+        // A helper thread renames segments.
         let copy_whole = |from: &Path, to: &Path| {
             let count = |of: fn(&ParsedFileName) -> bool| meanings(from).iter().filter(|meaning| of(meaning)).count();
             until("each segment's name", || count(|meaning| matches!(meaning, ParsedFileName::Segment(_))) == SEGMENTS);
@@ -384,7 +371,6 @@ impl Images {
         Self { subject, tier, now, old, recent, foreign, kinds, last_sequence, knows }
     }
 
-    /// Returns another file of the same kind in the same directory.
     fn neighbour(&self, kind: FileKind) -> Option<PathBuf> {
         let other = match kind {
             FileKind::OldestSegment => FileKind::CoveredSegment,
@@ -398,7 +384,6 @@ impl Images {
         self.kinds.get(&other).cloned()
     }
 
-    /// Damages a copy of the directory; returns the outcome of a start, and the verdict of `journal verify` before it.
     fn try_damage(&self, kind: FileKind, damage: Damage, is_other_boot: bool) -> (StartOutcome, &'static str) {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path();
@@ -420,7 +405,7 @@ impl Images {
                 true
             }
             Damage::Exchange => self.neighbour(kind).is_some_and(|other| put(self.now.path().join(other))),
-            // Depends on the clock, so an older copy has more or less from run to run.
+            // Depends on the clock: varies from run to run.
             Damage::OldCopy if kind == FileKind::Outputs => false,
             Damage::OldCopy => {
                 let image = if kind == FileKind::NewestSegment { &self.recent } else { &self.old };
@@ -465,8 +450,7 @@ impl Images {
                 let is_whole = last_sequence == self.last_sequence && knows == self.knows;
                 let is_told =
                     report.removed_tail.as_ref().is_some_and(|cut| cut.files.iter().all(|kept| kept.exists()));
-                // All files are consistent, so only a client that has seen more can know: the limit stated in the
-                // guide.
+                // All files are consistent: only a client that has seen more can know, the limit stated in the guide.
                 let is_bound = kind == FileKind::NewestSegment && damage == Damage::OldCopy;
                 assert!(
                     is_whole || is_told || is_bound,
@@ -486,7 +470,6 @@ impl Images {
         (outcome, verdict)
     }
 
-    /// Returns the file of the same kind, and if possible of the same name, of another stream.
     fn foreign_of(&self, kind: FileKind, file: &Path) -> PathBuf {
         let same = self.foreign.path().join(file);
         let kinds = kinds(self.subject, self.foreign.path());
@@ -494,8 +477,7 @@ impl Images {
     }
 }
 
-/// Reads every file with lasting contents: locks, counters and sockets are recreated by each start. Of a segment only
-/// the frames, because a start refused during its replay has already written to the headers.
+/// Locks, counters and sockets are recreated by each start.
 fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let means_something = |file: &PathBuf| {
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -520,8 +502,6 @@ const fn is_segment(kind: FileKind) -> bool {
     matches!(kind, OldestSegment | CoveredSegment | SealedSegment | FormerSegment | NewestSegment)
 }
 
-/// Returns a row of the table: the outcomes of a start at tier `journal` before and after a reboot, the same at tier
-/// `sync`, and the verdicts of `journal verify` at tier `journal`.
 fn row(kind: FileKind, damage: Damage, outcomes: [(StartOutcome, &'static str); 4]) -> Row {
     let is_possible = outcomes.iter().any(|(outcome, _)| *outcome != StartOutcome::Nothing);
     let [(journal, same), (journal_other, other), (sync, _), (sync_other, _)] = outcomes;
@@ -539,7 +519,6 @@ fn table(subject: Subject, share: Share) -> Vec<Row> {
             .map(|(tier, is_other_boot)| images[tier].try_damage(*kind, *damage, is_other_boot));
         row(*kind, *damage, outcomes)
     };
-    // Starts mostly wait.
     let length = cases.len().div_ceil(SIDE_BY_SIDE);
     std::thread::scope(|scope| {
         let runs: Vec<_> = cases

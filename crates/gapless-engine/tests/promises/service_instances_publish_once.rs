@@ -1,5 +1,5 @@
-//! A service on an event stream of another process. Its instances are started, stopped, killed and doubled; the
-//! messages that follow from the stream are published exactly once.
+//! Instances are started, stopped, killed and doubled; the messages that follow from the stream are published exactly
+//! once.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -23,8 +23,7 @@ const RANG: u32 = 1 << 16 | 4;
 const TOKEN: u128 = 4242;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Sums orders. Publishes each total, a long report for every tenth order, and a timer's message for every seventh.
-/// Refuses 13.
+/// Publishes each total, a long report for every tenth order, a timer's message for every seventh. Refuses 13.
 #[derive(Default)]
 struct Adder {
     total: u64,
@@ -115,7 +114,6 @@ impl TestStream {
     fn new(place: &Path) -> Self {
         let mut node = StreamNode::new(link(place), StreamNodeOptions::default());
         node.wait_open(PATIENCE).unwrap();
-        // From the beginning, to check the whole stream.
         Self { node, totals: Vec::new(), longs: Vec::new(), rang: 0, sent: 0, sum: Vec::new() }
     }
 
@@ -145,7 +143,6 @@ impl TestStream {
         .unwrap();
     }
 
-    /// Returns whether the stream has all messages that follow from the orders.
     fn is_complete(&self) -> bool {
         self.totals.len() as u64 == self.sent
             && self.longs.len() as u64 == self.sent / 10
@@ -211,7 +208,6 @@ fn two_instances_publish_once() {
     world.settle(&mut [&mut a, &mut b]);
     assert_eq!((a.dead_letter_count(), b.dead_letter_count()), (15, 15), "13 was refused 15 times");
 
-    // One instance is killed, and a third one starts from the beginning: no message is missing or doubled.
     drop(a);
     for amount in 0..200 {
         world.order(amount % 20);
@@ -226,7 +222,6 @@ fn two_instances_publish_once() {
     }
     world.settle(&mut [&mut third]);
 
-    // The first one restarts from its snapshot.
     let mut a = instance(place, "a");
     assert!(a.snapshot_sequence() > 0, "the instance took snapshots");
     for amount in 0..100 {
@@ -244,7 +239,7 @@ fn backlog_survives_stream_restarts() {
     let place = place.path();
     let mut stream = EventStream::start(&options(place)).unwrap();
     let mut world = TestStream::new(place);
-    // More messages than it may keep in flight: it must not wait for its own messages, which come after them.
+    // More messages than it may keep in flight: it must not wait for its own, which come after them.
     for amount in 0..3_000 {
         world.order(amount % 20);
         if amount % 500 == 0 {

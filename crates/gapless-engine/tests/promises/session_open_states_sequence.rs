@@ -1,5 +1,5 @@
-//! A client that reopens a session learns its next number: that of released frames, not of frames that may be
-//! truncated. A member whose service lags reports the same.
+//! A client that reopens a session learns its next number by released frames only. A member whose service lags reports
+//! the same.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::{Agent, Counters, Now, Waker};
@@ -42,7 +42,6 @@ impl Service for Echo {
     }
 }
 
-/// A cluster member with its instance of the service, polled by hand; the test controls the release.
 struct Member {
     ingress: Ingress,
     executor: Executor,
@@ -131,7 +130,6 @@ fn opened(client: &mut Client, session: SessionKey) -> Option<u64> {
     is_opened.then(|| client.next_session_seq(session).unwrap())
 }
 
-/// Creates a leader with one unreleased command of a client.
 fn leader() -> (Member, Client) {
     let mut member = Member::new();
     member.ingress.lead(1).unwrap();
@@ -161,7 +159,6 @@ fn open_reports_released_number() {
     member.turn();
     assert_eq!(opened(&mut successor, session), Some(2));
 
-    // A deposed leader reports nothing about its appended frames.
     successor.send(session, TYPE, 0, |_| Ok(0)).unwrap();
     member.turn();
     let mut third = member.connect();

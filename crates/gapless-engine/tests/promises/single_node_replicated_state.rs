@@ -1,7 +1,6 @@
-//! A state-replicated service without a cluster, in memory and in a directory at each tier. Handlers run once and may
-//! be non-deterministic. Effects before a refusal or a panic are undone. A restart runs no handler again: after a stop,
-//! a kill, a snapshot, and frames after a snapshot. A directory of the other kind of service, or with objects unknown
-//! to the service, is refused and unchanged.
+//! Without a cluster, in memory and in a directory at each tier: handlers run once, effects before a refusal or a panic
+//! are undone, and a restart runs no handler again. A directory of another kind of service, or with unknown objects, is
+//! refused and unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -39,7 +38,6 @@ const TIMER: u8 = 3;
 const NOTIFY: u8 = 4;
 /// Replies with the number of entries, of fired ones, and the sum of all random numbers.
 const ASK: u8 = 5;
-/// Sends more notices than a session may have.
 const FLOOD: u8 = 6;
 
 gapless_engine::store_object! {
@@ -52,7 +50,6 @@ gapless_engine::store_object! {
 struct Register {
     entries: Map<u64, Entry>,
     fired: Counter,
-    /// Handler runs in this process, committed or not.
     runs: Arc<AtomicU64>,
 }
 
@@ -109,7 +106,6 @@ impl StateService for Register {
 
     fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, _: &mut Context<'_>) -> Result<(), Reject> {
         self.runs.fetch_add(1, Ordering::Relaxed);
-        // A refused timer is undone too.
         store.add(self.fired, 1)?;
         let entry = store.get_mut(self.entries, &timer).ok_or("a timer that was cancelled")?;
         match std::mem::replace(&mut entry.has_fired, true) {
@@ -127,7 +123,6 @@ fn act(client: &mut Client, key: SessionKey, what: u8, number: u64) -> Result<Ow
     call(client, key, DO, &payload(what, number, b""))
 }
 
-/// Returns the number of entries, of fired ones, and the sum of the random numbers.
 fn ask(client: &mut Client, key: SessionKey) -> [u64; 3] {
     let said = act(client, key, ASK, 0).unwrap().payload;
     [0, 8, 16].map(|at| u64::from_le_bytes(said[at..at + 8].try_into().unwrap()))
@@ -174,7 +169,6 @@ fn noticed(client: &mut Client) -> Vec<u8> {
     })
 }
 
-/// Checks a cluster service's promises, command by command, on a service without a cluster.
 fn check_command_promises(host: &ServiceHost, client: &mut Client, runs: &AtomicU64) {
     let key = client.open_session(random_token(), 8).unwrap();
     let empty = host.state_hash().unwrap();
@@ -182,12 +176,10 @@ fn check_command_promises(host: &ServiceHost, client: &mut Client, runs: &Atomic
     let (hash, before) = (host.state_hash().unwrap(), ask(client, key));
     assert_ne!(hash, empty, "the state's hash has changed");
 
-    // A duplicate gets the original random bytes.
     let ran = runs.load(Ordering::Relaxed);
     assert_eq!(repeated(client, key, number), first.payload);
     assert_eq!(runs.load(Ordering::Relaxed), ran, "a repeat runs no handler");
 
-    // Failed commands leave no effects: refusal, panic, no handler, too many notices, too long a transaction.
     let dead = host.dead_letter_count();
     assert_eq!(refusal(act(client, key, REFUSE, 2)), (RefusalCode::Rejected, 2, "as it was asked to".to_owned()));
     let (code, _, reason) = refusal(act(client, key, PANIC, 2));
@@ -197,7 +189,6 @@ fn check_command_promises(host: &ServiceHost, client: &mut Client, runs: &Atomic
     assert_eq!((ask(client, key), host.state_hash()), (before, Some(hash)));
     assert_eq!(host.dead_letter_count(), dead + 2, "only faults are recorded");
 
-    // A command and a reply with many frames.
     let filling: Vec<u8> = (0..150_000_u32).map(|at| (at % 251) as u8).collect();
     let long = call(client, key, DO, &payload(KEEP, 3, &filling)).unwrap();
     assert!(long.payload[8..] == filling);
@@ -261,7 +252,6 @@ fn every_tier_survives_a_restart() {
         assert_eq!(repeated(&mut client, key, number), last.payload, "the original random bytes");
         assert_eq!(ask(&mut client, key), before);
 
-        // A pending timer and an unreceived notice survive a restart.
         act(&mut client, key, TIMER, 9).unwrap();
         let handled = host.handled_sequence();
         crate::attacked::send(&mut client, key, DO, &payload(NOTIFY, 10, b""));
@@ -302,7 +292,6 @@ fn snapshots_run_during_commands() {
         drawn.values().fold(0_u64, |sum, drawn| sum.wrapping_add(u64::from_le_bytes(drawn[..].try_into().unwrap())));
     assert_eq!(ask(&mut client, key), [90, 0, sum]);
     let (at, hash) = (host.snapshot().unwrap(), host.state_hash());
-    // A refusal after the snapshot does not change the state.
     act(&mut client, key, REFUSE, 1).unwrap_err();
     host.stop().unwrap();
 
@@ -317,7 +306,7 @@ fn snapshots_run_during_commands() {
 
 const VICTIM_DIRECTORY: &str = "GAPLESS_STATE_NODE";
 
-/// Runs the service that [`kill_keeps_answered_commands`] kills, in a separate process; does nothing as a test.
+/// Killed by [`kill_keeps_answered_commands`]; does nothing as a test.
 #[test]
 fn victim() {
     let Some(directory) = std::env::var_os(VICTIM_DIRECTORY) else { return };
@@ -357,7 +346,6 @@ fn kill_keeps_answered_commands() {
         }
         let (client, key) = client.as_mut().unwrap();
         for number in 0..30 + life {
-            // 0 to 9 are overwritten repeatedly.
             let number = if number < 10 { number } else { life * 20 + number - 10 };
             let reply = act(client, *key, KEEP, number).unwrap();
             last = Some((last_number(client, *key), reply.payload.clone()));
@@ -366,7 +354,7 @@ fn kill_keeps_answered_commands() {
                 act(client, *key, REFUSE, 99).unwrap_err();
             }
         }
-        // A command that may be in the journal or not: a transaction with many frames, cut anywhere.
+        // A transaction with many frames, cut anywhere: it may be in the journal or not.
         crate::attacked::send(client, *key, DO, &payload(KEEP, 98, &vec![1; 100_000]));
         victim.kill();
     }
@@ -384,7 +372,6 @@ fn kill_keeps_answered_commands() {
     });
     let (number, expected) = last.unwrap();
     assert_eq!(repeated(&mut client, key, number), expected);
-    // The outcome of 98 is unknown, so send it again.
     act(&mut client, key, KEEP, 98).map(|reply| answered.insert(98, reply)).unwrap();
     let drawn = |reply: &OwnedReply| u64::from_le_bytes(*reply.payload.first_chunk().unwrap());
     let sum = answered.values().map(drawn).fold(0, u64::wrapping_add);
@@ -453,7 +440,6 @@ impl gapless_engine::Service for Forgetful {
 }
 
 gapless_engine::store_object! {
-    /// Version of [`Entry`] in a later program.
     struct LaterEntry = 1, version 2 {
         drawn: u64,
         has_fired: bool,
@@ -461,7 +447,6 @@ gapless_engine::store_object! {
     }
 }
 
-/// A later program, and a different one.
 struct Other;
 
 impl StateService for Other {
@@ -485,7 +470,6 @@ fn unknown_objects_are_refused() {
         };
         let said = ServiceHost::start_state(declares_other, options()).err().unwrap().to_string();
         assert!(said.contains("collection 1"), "{said}");
-        // A newer version of the objects reads older ones.
         let declares_later = |store: &mut Store| {
             store.map::<u64, LaterEntry>(1, "entries");
             store.counter(2, "fired");
@@ -493,7 +477,6 @@ fn unknown_objects_are_refused() {
         };
         ServiceHost::start_state(declares_later, options()).unwrap().stop().unwrap();
         if snapshot_on_stop {
-            // Only the snapshot shows it; the later program takes one only after handling more.
             assert_eq!(snapshots(place).len(), 1);
         }
         let host = start(&Arc::default(), options());
@@ -511,7 +494,6 @@ fn limits_and_policies_are_checked() {
     let host = start(&runs, ServiceHostOptions { state_limits: limits, policy, ..ServiceHostOptions::in_memory() });
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let key = client.open_session(5, 8).unwrap();
-    // The counter is an object too.
     let kept = (0..5).filter(|number| act(&mut client, key, KEEP, *number).is_ok()).count() as u64;
     assert!((2..=3).contains(&kept) && ask(&mut client, key)[0] == kept, "{kept}");
     assert!(refusal(act(&mut client, key, KEEP, 9)).2.contains("the limit is 3"));

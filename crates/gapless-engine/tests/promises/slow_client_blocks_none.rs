@@ -1,5 +1,5 @@
-//! A client that sends and never reads: its reply ring fills up, other clients are served as before, and it gets all
-//! replies in order when it finally reads.
+//! A client that never reads fills its reply ring; others are served as before, and it gets all replies in order when
+//! it reads.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -21,7 +21,7 @@ fn slow_client_gets_all_replies() {
     let slow_key = slow.open_session(5, 64).unwrap();
     let numbers: Vec<u64> = (0..64).map(|_| send(&mut slow, slow_key, FILL, &2000u32.to_le_bytes())).collect();
 
-    // 64 replies of 2,000 bytes exceed 16 KiB. Other clients are served meanwhile.
+    // 64 replies of 2,000 bytes exceed 16 KiB.
     let mut quick = connect(place);
     let key = quick.open_session(6, 8).unwrap();
     let before = add(&mut quick, key, 0);
@@ -49,7 +49,6 @@ fn slow_client_gets_all_replies() {
     node.stop().unwrap();
 }
 
-/// More replies than were ever kept for one client: to session opens and to commands.
 #[test]
 fn late_reader_misses_no_reply() {
     const SESSIONS: usize = 70_000;

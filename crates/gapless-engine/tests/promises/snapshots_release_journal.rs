@@ -1,5 +1,5 @@
-//! A snapshot requested by a member's socket: it covers the handled frames, the other members take none, commits
-//! continue, and older journal segments are deleted as far as the settings allow.
+//! A snapshot requested by a member's socket covers the handled frames; the other members take none, and older segments
+//! are deleted as far as the settings allow.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -60,7 +60,6 @@ fn snapshot_frees_older_segments() {
     caller.call_until(&mut cluster, 8_000);
     assert!((1..=3).all(|member| first_sequence(&cluster, member) == 1), "no snapshot covers anything yet");
 
-    // A request to a follower while commands come, then one to the leader.
     let follower = leader % 3 + 1;
     for (asked, total) in [(follower, 9_000), (leader, 10_000)] {
         let before = cluster.of(asked).handled_sequence();
@@ -81,7 +80,6 @@ fn snapshot_frees_older_segments() {
     assert!(snapshots(&cluster, third).is_empty(), "the other member takes no snapshot");
     assert_eq!(first_sequence(&cluster, third), 1);
 
-    // Without new frames the reply names the same snapshot.
     let root = layout(&cluster, follower).root().to_path_buf();
     let again = |_| match ask_within(&root, &AdminRequest::Snapshot, PATIENCE).unwrap() {
         AdminAnswer::Snapshot { sequence, .. } => sequence,
@@ -89,7 +87,6 @@ fn snapshot_frees_older_segments() {
     };
     assert_eq!(again(()), again(()));
 
-    // Every member recovers from the remaining files.
     cluster.ends_equal(&[1, 2, 3]);
     (1..=3).for_each(|member| cluster.start(member, Count::default()).unwrap());
     let mut caller = Caller::new(&cluster, NUMBER);

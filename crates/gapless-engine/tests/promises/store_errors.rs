@@ -1,4 +1,4 @@
-//! Changes, snapshots and transactions that a store refuses, with place and reason; and data of other versions.
+//! Changes, snapshots and transactions that a store refuses, with place and reason; data of other versions.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_engine::store::{ByteKey, InlineMessage, Map, Store, StoreError, StoreLimits};
@@ -296,7 +296,6 @@ fn snapshot_is_of_its_begin() {
     assert!(store.begin_snapshot(&mut Vec::new()).unwrap_err().to_string().contains("under way"));
     let (mut steps, mut key, mut longest) = (0, 0, 0);
     loop {
-        // Objects that the snapshot has, objects that it lacks, and new ones.
         commit(&mut store, |transaction| {
             transaction.get_mut(accounts, &key).unwrap().balance = -1;
             transaction.get_mut(accounts, &(49_999 - key)).unwrap().balance = -2;

@@ -1,6 +1,5 @@
-//! Random transactions, some refused and some ended by a panic, on a store and on plain maps: equal contents, also in a
-//! second store that only applies the changes, and in snapshots taken between and during transactions.
-//! `PROPTEST_RNG_SEED` replays a run; a failure prints its smallest case.
+//! Random transactions, some refused or ended by a panic, on a store and on plain maps, a second store that applies the
+//! changes, and snapshots. `PROPTEST_RNG_SEED` replays a run.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_engine::store::{
@@ -123,7 +122,6 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Applies a step to both, and compares the results.
 fn act(step: &Step, transaction: &mut Transaction<'_>, handles: Handles, model: &mut Model) {
     match step {
         Step::Open(key, balance) => {
@@ -231,7 +229,6 @@ fn end() -> impl Strategy<Value = TransactionEnd> {
     prop_oneof![6 => Just(TransactionEnd::Commit), 1 => Just(TransactionEnd::RollBack), 1 => Just(TransactionEnd::Panic), 1 => Just(TransactionEnd::Unencodable)]
 }
 
-/// Runs a transaction to its end; returns its changes if it was committed.
 fn transact(
     steps: &[Step],
     end: TransactionEnd,
@@ -321,7 +318,6 @@ proptest! {
         follower.write_snapshot(&mut whole).unwrap();
         let (mut store, handles) = restored(&whole);
         compare(&store, handles, &model);
-        // Changes after a snapshot apply to it.
         let steps = [Step::Open(3, 1), Step::Push(vec![1]), Step::Change(3, 4, 5), Step::Add(2)];
         let changes = transact(&steps, TransactionEnd::Commit, &mut leader, of_follower, &mut model).unwrap();
         store.apply(&changes).unwrap();

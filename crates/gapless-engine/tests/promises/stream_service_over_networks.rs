@@ -1,5 +1,5 @@
-//! A service on a stream that it reaches by packets or TCP: it opens its session, catches up with little room for its
-//! published messages, and continues after a restart of the sequencer.
+//! A service reached by packets or TCP catches up with little room for its published messages, and survives a restart
+//! of the sequencer.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -61,7 +61,6 @@ fn service(config: &StreamConfig) -> StreamService<Adder, AnyLink> {
     StreamService::new(Adder::default(), config.link().unwrap(), options).unwrap()
 }
 
-/// Polls the node and all services until `is_done` accepts the received sums.
 fn run(
     node: &mut StreamNode<AnyLink>,
     services: &mut [StreamService<Adder, AnyLink>],
@@ -102,7 +101,6 @@ fn works(transport: &str, second: &str) {
             expected.push(sum);
         }
     };
-    // The stream has more messages than the service may keep before it starts.
     publish(&mut node, &mut expected);
     run(&mut node, &mut [], &mut sums, |node, _| node.in_flight() == 0);
     let mut services = [service(&config), service(&config)];
@@ -114,7 +112,6 @@ fn works(transport: &str, second: &str) {
     run(&mut node, &mut services, &mut sums, |_, sums| sums.len() == expected.len());
     assert!(sums == expected, "two instances publish each sum once, in order");
 
-    // A new instance finds everything in the stream.
     let mut late = [service(&config)];
     let position = node.position();
     let deadline = Instant::now() + PATIENCE;

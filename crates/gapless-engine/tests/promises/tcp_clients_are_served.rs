@@ -1,5 +1,5 @@
-//! Clients reach a service by TCP: they are redirected to the leader, keep their sessions when it fails, and each
-//! command has one effect and one reply. Bad connections are refused with a reason.
+//! TCP clients are redirected to the leader, and keep their sessions when it fails. Bad connections are refused with a
+//! reason.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
@@ -54,7 +54,6 @@ fn credentials(name: &str, password: &str) -> Credentials {
     Credentials { username: Field::new(name).unwrap(), password: Field::new(password).unwrap() }
 }
 
-/// Starts a cluster whose members have ports for clients; returns these.
 fn cluster(count: usize) -> (Cluster, Vec<SocketAddr>) {
     let mut cluster = Cluster::new(count, "");
     let ports: Vec<_> = (0..count).map(|_| free_address()).collect();
@@ -76,14 +75,12 @@ fn connect(ports: &[SocketAddr], credentials: Credentials) -> Result<Client, Cli
 fn sessions_outlive_their_leaders() {
     let (mut cluster, ports) = cluster(3);
     let first = cluster.leader();
-    // Starts at a follower, which redirects to the leader.
     let mut order: Vec<_> = (1..=3).filter(|member| *member != first).chain([first]).collect();
     let ports_in = |order: &[usize]| order.iter().map(|member| ports[member - 1]).collect::<Vec<_>>();
     let mut caller = Caller::over(connect(&ports_in(&order), credentials("teller", "sesame")).unwrap(), TYPE);
     assert_eq!(cluster.of(first).member().stream().client_address(), Some(ports[first - 1]));
     order.reverse();
     let mut other = Caller::over(connect(&ports_in(&order), credentials("teller", "sesame")).unwrap(), TYPE);
-    // Of several frames.
     other.length = 60_000;
     caller.call_more(&mut cluster, 300);
     other.call_more(&mut cluster, 20);
@@ -94,7 +91,6 @@ fn sessions_outlive_their_leaders() {
         other.call_more(&mut cluster, 20);
         cluster.start(leader, Sum::default()).unwrap();
     }
-    // An idle client keeps its session and replies.
     std::thread::sleep(Duration::from_secs(3));
     caller.call_more(&mut cluster, 100);
     let sums: Vec<u64> =
@@ -126,7 +122,6 @@ fn bad_connections_get_a_reason() {
     let options = ClientOptions { identity, credentials: credentials("teller", "sesame"), ..ClientOptions::default() };
     assert!(reason(Client::connect_any(&[format!("tcp:{}", ports[0])], options)).contains("this is stream"));
 
-    // A node, which would read the stream.
     let username = Field::new("teller").unwrap();
     let options =
         TcpOptions { username, password: Field::new("sesame").unwrap(), ..TcpOptions::new(ports[0], ports[0]) };
@@ -140,14 +135,12 @@ fn bad_connections_get_a_reason() {
     });
     assert!(refused.contains("cannot be read"), "{refused}");
 
-    // Bytes of another protocol, which close the connection.
     let mut stranger = TcpStream::connect(ports[0]).unwrap();
     stranger.write_all(&[7; 200]).unwrap();
     stranger.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(stranger.read(&mut [0; 64]).unwrap_or(0), 0);
     caller.call_more(&mut cluster, 10);
 
-    // An event stream without a service, a listener with another protocol, a closed port, and an unknown host.
     let root = tempfile::tempdir().unwrap();
     let any = "127.0.0.1:0".parse().unwrap();
     let tcp = Some(TcpNetwork::new(any, any));

@@ -1,5 +1,4 @@
-//! A timer that is set while the sequencer's thread sleeps fires at its time, not at that thread's next regular
-//! wake-up.
+//! A timer set while the sequencer's thread sleeps fires at its time, not at the thread's next regular wake-up.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -12,13 +11,12 @@ use std::time::Duration;
 
 const SET: u32 = 1 << 16 | 1;
 const ASK: u32 = 1 << 16 | 2;
-/// The sequencer's thread falls asleep long before this is over.
+/// The sequencer's thread falls asleep long before.
 const HANDLED_IN: Duration = Duration::from_millis(30);
 const DELAY_NS: u64 = 2_000_000;
 /// A sleeping thread wakes up by itself after 100 ms.
 const LATE_NS_MAX: u64 = 30_000_000;
 
-/// Delay of each timer, ns.
 #[derive(Default)]
 struct TimerDelays(Vec<u64>);
 
@@ -26,7 +24,6 @@ impl Service for TimerDelays {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(SET, |_, _, context| {
             std::thread::sleep(HANDLED_IN);
-            // The deadline is also the timer's number.
             let deadline_ns = context.time_ns() + (HANDLED_IN.as_nanos() as u64) + DELAY_NS;
             context.set_timer(deadline_ns, deadline_ns);
             context.reply_with(message(SET), &[])
@@ -60,7 +57,6 @@ fn timer_wakes_the_sequencer() {
     for round in 1..=5 {
         client.call(session, message(SET), b"", PATIENCE).unwrap();
         while late.len() < round {
-            // Longer than the sequencer's own sleep, so that only the timer wakes it.
             std::thread::sleep(Duration::from_millis(110));
             let reply = client.call(session, message(ASK), b"", PATIENCE).unwrap().payload;
             late = reply.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect::<Vec<_>>();

@@ -1,6 +1,5 @@
-//! A reply of any permitted length arrives, whatever the size of the client's ring. A longer one is stored as the
-//! outcome "done, its reply is too long": the same for a duplicate, after a restart and in a copy. Handlers are
-//! independent of clients' rings.
+//! A reply of any permitted length arrives, whatever the size of the client's ring; a longer one is the outcome "done,
+//! its reply is too long".
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -14,7 +13,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Replies with as many bytes as requested, each the number of the call.
 const ASK: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
 #[derive(Default)]
@@ -107,7 +105,6 @@ fn slow_reader_delays_no_other() {
         assert!(begun.elapsed() < PATIENCE, "{} handled", host.handled_sequence());
         let _reply = ask(&mut other, others, 900_000).unwrap();
     }
-    // The slow one gets everything, in order, once it reads.
     let mut came = Vec::new();
     while came.len() < 4 {
         assert!(begun.elapsed() < PATIENCE, "{} came", came.len());
@@ -176,7 +173,7 @@ fn too_long_reply_is_an_outcome() {
     assert_eq!(too_long, 2);
     running.stop().unwrap();
 
-    // The state is the same when replayed from the first frame: the handler saw no error.
+    // Replayed from the first frame: the handler saw no error.
     for snapshot in std::fs::read_dir(directory.path().join("snapshots")).unwrap() {
         std::fs::remove_file(snapshot.unwrap().path()).unwrap();
     }
@@ -186,7 +183,6 @@ fn too_long_reply_is_an_outcome() {
     let again = host(directory.path(), false);
     let mut other = connect(&again, 1 << 20);
     let session = other.open_session(1, 4).unwrap();
-    // The sixth call gets the bytes of the sixth call.
     assert_eq!(ask(&mut other, session, 10).unwrap(), [6; 10]);
     again.stop().unwrap();
 }

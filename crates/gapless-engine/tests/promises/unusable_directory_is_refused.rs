@@ -1,6 +1,5 @@
-//! A full disk stops the host with an error that names it; after a restart with more space everything acknowledged is
-//! there. A read-only file system and a directory in use are errors at the start. All tests but the last need the right
-//! to mount a tmpfs.
+//! A full disk stops the host with an error that names it, and loses nothing acknowledged. All tests but the last need
+//! the right to mount a tmpfs.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -24,7 +23,6 @@ fn full_disk_stops_without_loss() {
         let key = client.open_session(5, 8).unwrap();
         let deadline = Instant::now() + PATIENCE;
         let mut acknowledged = 0;
-        // Adds 1 in commands of 2,000 bytes until the host has stopped.
         let mut payload = [0u8; 2000];
         payload[0] = 1;
         let said = loop {

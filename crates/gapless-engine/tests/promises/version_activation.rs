@@ -1,5 +1,5 @@
-//! A new version of a handler takes effect at one sequence on all members. Programs are replaced one by one and act as
-//! the old version until the stream activates the new one; a program without it stops there.
+//! A new version takes effect at one sequence on all members; programs are replaced one by one, and one without it
+//! stops there.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Adds numbers, and twice each from version 2 on. A program with the versions up to `LAST`.
+/// Adds numbers, twice each from version 2 on; has the versions up to `LAST`.
 #[derive(Default)]
 struct Sum<const LAST: u32>(u64);
 
@@ -46,7 +46,6 @@ fn replies(caller: &Caller) -> Vec<[u64; 3]> {
     caller.replies.values().map(words).collect()
 }
 
-/// Asks the leader for a version until it is refused with these words, or, without words, accepted.
 fn upgrade(cluster: &Cluster, version: u32, words: Option<&str>) {
     let mut last = None;
     wait(&format!("{words:?} for version {version}"), || {
@@ -86,7 +85,6 @@ fn members_switch_version_together() {
         (before, sum) = (version, sum + number * version);
         assert_eq!(found, sum, "command {number}");
     }
-    // A restart keeps the version, from its snapshot; an old program stops and names the sequence.
     let member = cluster.leader() % 3 + 1;
     cluster.members[member - 1].take().unwrap().stop().unwrap();
     let error = cluster.start(member, Sum::<1>::default()).expect_err("it has no version 2");
@@ -100,7 +98,6 @@ fn members_switch_version_together() {
     cluster.ends_equal(&[1, 2, 3]);
 }
 
-/// A member that was away, or was replaced by an older program without the leader's knowledge.
 #[test]
 fn old_program_stops_at_mark() {
     let mut cluster = Cluster::new(3, "");
@@ -108,7 +105,6 @@ fn old_program_stops_at_mark() {
     let mut caller = Caller::new(&cluster, NUMBER);
     caller.call_until(&mut cluster, 20);
     let odd = cluster.leader() % 3 + 1;
-    // The member's snapshot is from before the mark.
     cluster.members[odd - 1].take().unwrap().stop().unwrap();
     upgrade(&cluster, 2, None);
     wait("the new version", || {

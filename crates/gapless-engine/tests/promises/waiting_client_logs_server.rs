@@ -1,5 +1,4 @@
-//! A waiting client logs its service, once a second at first: both for a service that is gone and for one that does not
-//! reply.
+//! Once a second at first: for a service that is gone, and one that does not reply.
 
 use crate::warnings::Warnings;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -30,7 +29,7 @@ impl Service for GatedService {
 
 #[test]
 fn waiting_client_logs_service() {
-    // With a single subscriber, tracing caches the interest of whichever thread reaches a callsite first, for all
+    // With a single subscriber, tracing caches the interest of the thread that first reaches a callsite, for all
     // threads.
     let _other = tracing::Dispatch::new(Warnings::default());
     let (directory, gate) = (tempfile::tempdir().unwrap(), Arc::<Mutex<()>>::default());

@@ -1,5 +1,4 @@
-//! A node without a stream retries, because a sequencer may start later. Its first event says so, and it reports the
-//! reason.
+//! A node without a stream retries, because a sequencer may start later.
 
 use gapless_client::ClientError;
 use gapless_client::node::{

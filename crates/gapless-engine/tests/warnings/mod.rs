@@ -7,7 +7,6 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Warnings of this thread, one per line.
 #[derive(Clone, Default)]
 pub struct Warnings(pub Arc<Mutex<String>>);
 

@@ -1,5 +1,4 @@
-//! Behaviour of a replay at its limit: it finds more frames, here or in the next segment, the end of the journal, or
-//! damage (decision 7).
+//! A replay at its limit: more frames, the end of the journal, or damage (decision 7).
 
 use super::Replay;
 use crate::boot::BootId;
@@ -9,12 +8,11 @@ use crate::evaluation::GoodMark;
 use crate::records::ReplayStop;
 use crate::{descriptor as d, mark};
 
-/// Attempts to find the successor of a sealed segment; a listing may miss it during its rename.
+/// A listing may miss the successor of a sealed segment during its rename.
 pub(super) const SUCCESSOR_ATTEMPTS_MAX: usize = 10;
 
 impl Replay {
-    /// Continues at the limit on the same boot, after the records that end `at` it. Returns `true` if there is more
-    /// now, here or in the next segment.
+    /// Returns `true` if there is more now, here or in the next segment.
     pub(super) fn continue_by_mark(&mut self, at: usize) -> Result<bool, JournalError> {
         let (is_sealed, last_sequence) = self.move_limit()?;
         if self.limit != at {
@@ -32,8 +30,8 @@ impl Replay {
             match self.successor() {
                 Some(next) if next.first_sequence == last_sequence + 1 => match self.enter(&next) {
                     Err(gone @ JournalError::NotHeld { .. }) if attempt + 1 < SUCCESSOR_ATTEMPTS_MAX => {
-                        // Retention has deleted it, or it was truncated after the listing and replaced by another with
-                        // the same first sequence, perhaps under the name of a prepared segment.
+                        // Deleted by retention, or truncated and replaced after the listing by one with the same first
+                        // sequence, perhaps with a prepared segment's name.
                         self.segments = survey(&self.directory, None)?.segments;
                         if self.successor().is_none_or(|other| other.first_sequence != next.first_sequence) {
                             return Err(gone);
@@ -43,8 +41,8 @@ impl Replay {
                     outcome => return outcome.map(|()| true),
                 },
                 Some(next) if attempt > 0 => return Err(self.gap(&next)),
-                // Either it was truncated after the listing, and another one begins before it; or the writer has opened
-                // it since; or it is being renamed.
+                // Truncated after the listing, and replaced by one that begins earlier; or opened by the writer; or
+                // being renamed.
                 _ => {}
             }
             self.segments = survey(&self.directory, None)?.segments;
@@ -52,13 +50,12 @@ impl Replay {
         Err(JournalError::SuccessorMissing { segment: self.current.found.path.clone(), sequence: last_sequence + 1 })
     }
 
-    /// Continues after a segment that still takes frames, or whose writer died during a roll. Returns `true` if there
-    /// is more.
+    /// The writer may have died during a roll. Returns `true` if there is more.
     fn continue_from_unsealed(&mut self) -> Result<bool, JournalError> {
         if self.successor().is_none() {
             return Ok(false);
         }
-        // Survey again: the successor may have been truncated since the listing.
+        // The successor may have been truncated since the listing.
         self.segments = survey(&self.directory, None)?.segments;
         let Some(next) = self.successor() else { return Ok(false) };
         if next.first_sequence == self.next_unchecked {
@@ -74,7 +71,7 @@ impl Replay {
         if has_frames { Err(self.gap(&next)) } else { Ok(false) }
     }
 
-    /// Handles the end of frames and records on another boot. Returns `true` if the next segment continues.
+    /// Returns `true` if the next segment continues.
     pub(super) fn continue_without_mark(&mut self, fault: FrameFault, at: usize) -> Result<bool, JournalError> {
         if self.has_this_boot_now() {
             // A writer has recovered it meanwhile, so its mark is good from here on.
@@ -83,7 +80,6 @@ impl Replay {
         }
         let sequence = self.next_unchecked;
         let found = &self.current.found;
-        // The same judgement as in recovery: records may be missing after the last frame.
         let is_short = found.is_sealed() && (at as u64) < found.journaled_position().unwrap_or(0);
         let is_missing = (at as u64) < self.good_place().vouched_end(found);
         let next = self.successor().filter(|next| next.first_sequence == sequence && !is_missing && !is_short);
@@ -114,12 +110,10 @@ impl Replay {
         }
     }
 
-    /// Returns the position that the synced marks vouch for.
     pub(super) fn good_place(&self) -> GoodMark {
         GoodMark { name: MarkName::Synced, sequence: self.synced_sequence, position: self.synced_position }
     }
 
-    /// Rereads the journaled mark; returns whether the segment is sealed, and its last sequence.
     pub(super) fn move_limit(&mut self) -> Result<(bool, u64), JournalError> {
         let found = &self.current.found;
         let segment = || found.path.clone();

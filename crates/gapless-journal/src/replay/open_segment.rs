@@ -1,5 +1,3 @@
-//! [`OpenSegment`]: the mapped segment that a replay reads, in the journal or in an archive.
-
 use super::view::{SegmentView, length_at};
 use crate::archived::{ArchiveFormat, ArchiveLocation};
 use crate::descriptor as d;
@@ -16,18 +14,15 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct OpenSegment {
-    /// The path in it is that of the file being read.
     pub(super) found: SurveyedSegment,
     pub(super) mapping: FileMapping,
     archive: Option<ArchiveSource>,
 }
 
-/// Location in the archive.
 #[derive(Debug)]
 struct ArchiveSource {
     archived: Arc<ArchiveLocation>,
     stub: PathBuf,
-    /// Set if it is compressed.
     unpacking: Option<SegmentUnpacker>,
 }
 
@@ -56,7 +51,7 @@ impl OpenSegment {
         let mut path = found.path.clone();
         let mut opened = checked_file::open(&path);
         if !found.has_final_name && matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
-            // Renamed to its final name after the listing.
+            // Renamed after the listing.
             path = directory.join(d::segment_name(found.first_sequence));
             opened = checked_file::open(&path);
         }
@@ -65,13 +60,11 @@ impl OpenSegment {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let stub = directory.join(d::archived_name(found.first_sequence));
                 return match checked_file::open(&stub) {
-                    // Archived after the listing.
                     Ok(file) => {
                         let archived = ArchiveLocation::read(&file, &stub, found.header.frames_offset)?;
                         let found = SurveyedSegment { path: stub, has_final_name: true, ..found.clone() };
                         Self::open_archived(&found, &Arc::new(archived))
                     }
-                    // Retention has deleted it.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         Err(not_held_error(directory, segments, sequence, None))
                     }
@@ -110,7 +103,6 @@ impl OpenSegment {
         Ok(Self { found, mapping, archive: Some(archive) })
     }
 
-    /// Tells whether its mapping occupies memory of its own.
     pub(super) fn is_in_memory(&self) -> bool {
         self.unpacking().is_some()
     }
@@ -119,7 +111,7 @@ impl OpenSegment {
         self.archive.as_ref()?.unpacking.as_ref()
     }
 
-    /// Returns the end of the readable range from `position`, at most `limit`: at least the end of the frame there.
+    /// End of the readable range from `position`, at most `limit`: at least the end of the frame there.
     ///
     /// # Errors
     /// Its archive cannot be read.
@@ -147,17 +139,15 @@ impl OpenSegment {
         Ok(end.min(limit))
     }
 
-    /// Returns the file that is read, and the position in it for a position of the segment.
     pub(super) fn place_of(&self, position: usize) -> (&Path, u64) {
         let position = position as u64;
         (&self.found.path, self.unpacking().map_or(position, |unpacking| unpacking.stored_at(position)))
     }
 
-    /// Returns a check that the frame of a sequence lies at a position, a multiple of 8, complete before `limit`.
+    /// Positions are multiples of 8; the frame must be complete before `limit`.
     pub(super) fn frame_checker(&self, limit: usize) -> impl FnMut(u64, usize) -> bool {
         let mut view = SegmentView::with_copies();
         move |sequence, position| {
-            // An unreadable archive is reported when the frame itself is read.
             let Ok(limit) = self.readable_until(position, limit) else { return false };
             view.begin(position);
             let bytes = view.frame_at(&self.mapping, position, limit);

@@ -1,5 +1,3 @@
-//! Reading of consensus records by a replay, for `JournalReader::records` and `inspect`.
-
 use gapless_wire::{Frame, aligned_length};
 
 use super::Replay;
@@ -8,8 +6,7 @@ use crate::records::{ConsensusRecord, ConsensusRecords, SegmentRecords, SkippedR
 use crate::scan::{check_next, is_record};
 
 impl Replay {
-    /// Moves to the newest checkpoint named by the header of the current segment. Returns `false`, without a change, if
-    /// there is no readable one.
+    /// By the header of the current segment. Returns `false`, without a change, if no checkpoint is readable.
     pub(crate) fn seek_to_checkpoint(&mut self) -> Result<bool, JournalError> {
         let SegmentRecords::Checkpoint { position, after_sequence } = self.current.found.segment_records else {
             return Ok(false);
@@ -36,7 +33,6 @@ impl Replay {
         Ok(true)
     }
 
-    /// Reads the newest checkpoint named by the header of the current segment, if possible.
     pub(crate) fn checkpoint(&mut self) -> Result<Option<ConsensusRecord>, JournalError> {
         if !self.seek_to_checkpoint()? {
             return Ok(None);
@@ -53,7 +49,6 @@ impl Replay {
         Ok(found.ok().map(record))
     }
 
-    /// Reads to the end of the journal and returns the records from the newest checkpoint on.
     pub(crate) fn into_records(mut self) -> Result<ConsensusRecords, JournalError> {
         self.skipped.collected = Some(Vec::new());
         while self.next_batch()?.is_some() {}
@@ -64,7 +59,6 @@ impl Replay {
         &self.skipped
     }
 
-    /// Checks the records after the last frame of the current segment, whose frames have all been read.
     pub(crate) fn check_records_after(&mut self) -> Result<(), JournalError> {
         let start = self.checked_until;
         let (segment, limit) = (self.current.found.first_sequence, self.current.found.header.frame_length_max as usize);

@@ -1,8 +1,6 @@
-//! [`SegmentView`]: a replay's view of a segment's bytes, copied word by word or borrowed in place.
-//!
-//! A segment may be truncated and rewritten while it is read (`truncation.rs`). A copy torn by that fails its
-//! checksums, and a checked copy stays valid. Only frames up to a limit given to the replay, which cannot be truncated,
-//! are read in place.
+//! [`SegmentView`]: a segment's bytes, copied word by word or borrowed in place. A segment may be truncated and
+//! rewritten while it is read: a copy torn by that fails its checksums, and a checked copy stays valid. Only frames up
+//! to a limit that is never truncated are read in place.
 
 use std::sync::atomic::Ordering;
 
@@ -13,48 +11,39 @@ use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 use crate::mapping::FileMapping;
 
-/// Length copied at once; the bytes after it are prefetched meanwhile.
 const COPIED_LENGTH: usize = 1024;
-/// Length checked ahead of the returned frame, bytes: small enough to stay in the processor's cache until the caller
-/// reads it.
+/// Bytes; stays in the processor's cache until the caller reads it.
 const CHECK_AHEAD_LENGTH: usize = 32 * 1024;
-/// The same for copies, which share the nearest cache with their sources.
+/// Copies share the nearest cache with their sources.
 const COPY_AHEAD_LENGTH: usize = 4 * 1024;
 
-/// View of a segment.
 #[derive(Debug)]
 pub(super) struct SegmentView {
     is_in_place: bool,
-    /// Filled up to `filled`; never shrinks.
     copy: Vec<u8>,
     filled: usize,
-    /// Position of the copy in the segment.
     from: usize,
 }
 
 impl SegmentView {
-    /// Creates a view with copies.
     pub(super) fn with_copies() -> Self {
         Self { is_in_place: false, copy: vec![0; COPY_AHEAD_LENGTH + COPIED_LENGTH], filled: 0, from: 0 }
     }
 
-    /// Creates a view in place. The viewed bytes must lie below a limit that is never truncated.
+    /// The viewed bytes must lie below a limit that is never truncated.
     pub(super) const fn in_place() -> Self {
         Self { is_in_place: true, copy: Vec::new(), filled: 0, from: 0 }
     }
 
-    /// Returns the length to check ahead, bytes.
     #[inline]
     pub(super) const fn ahead_length(&self) -> usize {
         if self.is_in_place { CHECK_AHEAD_LENGTH } else { COPY_AHEAD_LENGTH }
     }
 
-    /// Restarts empty at `from`, a multiple of 8.
     pub(super) fn begin(&mut self, from: usize) {
         (self.from, self.filled) = (from, 0);
     }
 
-    /// Tells whether the bytes at `position` can still be read.
     #[inline]
     pub(super) const fn is_readable_at(&self, position: usize) -> bool {
         self.is_in_place || self.from <= position
@@ -67,7 +56,6 @@ impl SegmentView {
         }
     }
 
-    /// Returns the checked bytes from `position` to `end`.
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(super) fn bytes<'a>(&'a self, mapping: &'a FileMapping, position: usize, end: usize) -> &'a [u8] {
@@ -80,8 +68,7 @@ impl SegmentView {
         }
     }
 
-    /// Returns the bytes from `position`: the frame there, by the length in its header and up to `limit`, and perhaps
-    /// more.
+    /// The frame at `position`, by the length in its header and up to `limit`, and perhaps more.
     #[inline(always)]
     pub(super) fn frame_at<'a>(&'a mut self, mapping: &'a FileMapping, position: usize, limit: usize) -> &'a [u8] {
         if self.is_in_place {
@@ -103,7 +90,6 @@ impl SegmentView {
         &self.copy[position - self.from..self.filled]
     }
 
-    /// Copies up to `end` and some more, limited by `limit` and to whole words.
     #[inline(always)]
     fn copy_until(&mut self, mapping: &FileMapping, end: usize, limit: usize) {
         let copied_end = self.from + self.filled;
@@ -127,16 +113,15 @@ impl SegmentView {
         self.filled = filled;
     }
 
-    /// Tells whether the checked frame at `position` is still the current one: another one has other checksums.
+    /// Another frame has other checksums.
     #[inline(always)]
     pub(super) fn is_current(&self, mapping: &FileMapping, position: usize) -> bool {
-        // Relaxed: a changed frame is copied again, after the mark; pairs with nothing.
+        // Relaxed: a changed frame is copied again, after the mark.
         let checksums = || mapping.words(position + PAYLOAD_CRC_OFFSET, 1)[0].load(Ordering::Relaxed).to_ne_bytes();
         self.is_in_place || self.copy[position - self.from + PAYLOAD_CRC_OFFSET..].starts_with(&checksums())
     }
 }
 
-/// Returns the padded length from the header of the frame at `position`, limited to the longest frame.
 #[inline]
 pub(super) fn length_at(mapping: &FileMapping, position: usize) -> usize {
     // Relaxed: ordered by the journaled mark.

@@ -1,5 +1,4 @@
-//! Kills an archiving process at each named crash point: no frame is lost or duplicated, and a concurrent reader sees
-//! every frame. After the next archiving, every segment is in one place only.
+//! No frame is lost or duplicated at any named crash point, and a concurrent reader sees every frame.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -20,7 +19,6 @@ pub fn module() -> Module {
 
 const ARCHIVER: &str = "killed_archiver_loses_nothing::archiver";
 
-/// Runs as the archiver, until killed, if the arguments say so; does not return then.
 pub fn run_as_archiver_if_requested() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, role, journal, place, form] = &arguments[..]
@@ -66,14 +64,12 @@ fn kills_at_every_point() {
                 assert_eq!(killed.status.signal(), Some(9), "{point}: {killed:?}");
                 hits += 1;
                 assert_holds(&journal, JournalEnvironment::default(), 1, FRAMES, 0);
-                // A writer continues in between.
                 let (mut writer, report) = Journal::open(options(&journal)).unwrap();
                 assert_eq!((report.first_sequence, report.last_sequence), (1, FRAMES), "{point}");
                 append(&mut writer, 10, 10, 0);
                 writer.close().unwrap();
                 run(&journal, &place, form);
                 assert_holds(&journal, JournalEnvironment::default(), 1, FRAMES + 10, 0);
-                // Everything that can be archived was moved, exactly once.
                 assert_eq!(files(&journal, ".archived"), segments - 1, "{point}");
                 assert_eq!(files(&place, ending), segments - 1, "{point}");
                 assert!(files(&journal, ".segment") <= 2, "{point}: at most the newest and the prepared segment stay");

@@ -1,9 +1,6 @@
-//! Kills a writing process repeatedly: no acknowledged frame is lost, none is duplicated, and every frame has its own
-//! payload. The process reports its acknowledgements through a pipe, whose contents survive it.
-//!
-//! Without debug assertions this test kills the process after a number of acknowledgements. With them the process also
-//! kills itself at each named crash point of the journal; the hits are printed and must not be zero. The mutant that
-//! skips truncation must be caught.
+//! No acknowledged frame is lost or duplicated; acknowledgements go through a pipe, whose contents survive the process.
+//! With debug assertions the process also kills itself at each named crash point; the hits are printed and must not be
+//! zero. The mutant that skips truncation must be caught.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -16,7 +13,6 @@ use gapless_journal::{Flush, Journal, JournalError, JournalOptions, inspect};
 use gapless_testkit::random::rounds;
 use gapless_testkit::scenarios::Module;
 
-/// Number of kills from outside, and at each crash point; reduced in short runs.
 fn kills_from_outside_count() -> u64 {
     rounds(12, 4)
 }
@@ -49,7 +45,6 @@ pub fn module() -> Module {
 
 const WRITER: &str = "killed_writer_loses_nothing::writer";
 
-/// Runs as the writer, until killed, if the arguments say so; does not return then.
 pub fn run_as_writer_if_requested() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, role, directory, seed] = &arguments[..]
@@ -65,7 +60,6 @@ fn options(directory: &Path) -> JournalOptions {
     JournalOptions { environment: Default::default(), ..support::options(directory) }
 }
 
-/// Runs in the process to be killed: appends, syncs and reports acknowledgements.
 fn write(directory: &Path, seed: u64) -> Result<(), JournalError> {
     let mut options = options(directory);
     let way = |bit: u32| if seed >> bit & 1 == 0 { Flush::Mapped } else { Flush::Write };
@@ -108,7 +102,6 @@ struct Death {
     error: String,
 }
 
-/// Runs the process until it dies, or kills it after `kill_after` acknowledgements.
 fn run(directory: &Path, seed: u64, environment: &[(&str, String)], kill_after: u64) -> Death {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([WRITER, directory.to_str().unwrap(), &seed.to_string()])
@@ -151,7 +144,6 @@ fn tear(directory: &Path) {
     }
 }
 
-/// Checks that everything acknowledged exists once, in order, with its payload, before and after a recovery.
 fn check(directory: &Path, acknowledged: u64) -> Result<u64, String> {
     let mut last = 0;
     for round in ["read beside the dead writer", "read after recovery"] {

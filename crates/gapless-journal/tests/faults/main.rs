@@ -1,6 +1,3 @@
-//! Promises of the journal's writer when its process is killed: one program, without a harness, see
-//! `gapless_testkit::scenarios`.
-
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 #[path = "../promises/support/mod.rs"]

@@ -1,5 +1,4 @@
-//! Appended frames are replayed: across batches, rolls, reopenings, truncations and both flush modes, compared with a
-//! vector as model.
+//! Compares replayed frames with a vector, across batches, rolls, reopenings, truncations and both flush modes.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -7,7 +6,6 @@ use crate::support::*;
 use gapless_journal::{Flush, Journal, JournalError, JournalReader, RecoveryCheck, Zeroing};
 use proptest::prelude::*;
 
-/// Flush modes of frames and of marks.
 const WAYS: [(Flush, Flush); 4] = [
     (Flush::Mapped, Flush::Mapped),
     (Flush::Write, Flush::Mapped),
@@ -55,7 +53,6 @@ fn segments_double_in_length() {
         drop(journal);
         let before = lengths();
         assert_eq!(before[..2], [48, 96]);
-        // A reopened journal continues to grow its segments.
         let (mut journal, _) = Journal::open(options).unwrap();
         append(&mut journal, 9_000, 100, 0);
         let grown = lengths();
@@ -113,7 +110,6 @@ fn replay_seeks_to_any_sequence() {
     replay.seek(2000, 2000).unwrap();
     assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), 2000);
     assert!(replay.next_frame().unwrap().is_none());
-    // Later frames are found, also in later segments.
     append(&mut journal, 2, 1, 0);
     replay.seek(2001, 2001).unwrap();
     assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), 2001);
@@ -133,7 +129,6 @@ fn replay_follows_a_live_writer() {
     let mut expected = 1;
     for round in 1..60 {
         append(&mut journal, round, 5, 0);
-        // Uncommitted frames are not visible.
         let first = journal.last_sequence() + 1;
         journal.append(&batch(first, 1, 0), first, first).unwrap();
         while let Some(frame) = replay.next_frame().unwrap() {

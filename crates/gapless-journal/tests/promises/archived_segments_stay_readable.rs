@@ -1,5 +1,4 @@
-//! Archived segments are read as if they were in the journal, by readers and writers of any boot, also while a writer
-//! runs; a missing archive is named.
+//! Archived segments are read as if they were in the journal, also while a writer runs; a missing archive is named.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -23,7 +22,6 @@ fn to(place: &Path, form: ArchiveFormat) -> ArchiveOptions {
     ArchiveOptions { place: place.to_owned(), form, before_sequence: None }
 }
 
-/// Creates a journal of 2,000 frames in several segments, and a path for an archive.
 fn written() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let (journal, place) = (directory.path().join("journal"), directory.path().join("archive"));
@@ -58,7 +56,6 @@ fn all_but_newest_are_archived() {
         assert!(verified.verdict() == VerifyVerdict::Whole && verified.frames == 2000, "{verified:?}");
         let info = info(&journal).unwrap();
         assert!(info.segments[0].archived.as_ref() == Some(&report.archived[0].path) && info.segments[0].is_sealed);
-        // A writer continues, on this boot and on others, and its new segments can be archived too.
         for round in 0..3 {
             let mut options = here(&journal);
             options.environment.boot_id = if round == 1 { boot(9).boot_id } else { options.environment.boot_id };
@@ -100,7 +97,6 @@ fn missing_archive_is_named() {
         let text = read_all(&journal, boot(7), 1).unwrap_err().to_string();
         assert!(text.contains(&archived[0].path.display().to_string()) && text.contains("mount the archive"), "{text}");
         assert_eq!(verify(&journal).unwrap().verdict(), VerifyVerdict::Damaged);
-        // Readers of the remaining segments and a writer are not affected.
         assert_holds(&journal, JournalEnvironment::default(), last.last_sequence + 1, 2000, 0);
         for number in [1, 2] {
             let (mut writer, _) =
@@ -110,7 +106,6 @@ fn missing_archive_is_named() {
         }
         std::fs::rename(&away, &place).unwrap();
         assert_holds(&journal, boot(7), 1, 2200, 0);
-        // Another file in its place is not read.
         std::fs::write(&archived[0].path, std::fs::read(&archived[1].path).unwrap()).unwrap();
         missing(read_all(&journal, boot(7), 1));
     }
@@ -132,7 +127,6 @@ fn damaged_archive_is_an_error() {
             }
             _ => panic!("{error}"),
         };
-        // Earlier frames are read, and the error has the position in the archive.
         assert!(*named == archived[1].path && at < length && at + 70_000 > length, "{error}");
         let before = JournalReader::open(&journal).unwrap().replay(1).unwrap();
         assert!(count(before) >= archived[0].last_sequence);
@@ -230,7 +224,6 @@ fn archiving_runs_with_a_writer() {
                     assert_eq!((frame.sequence(), frame.payload()), (next, &payload(next, 0)[..]));
                     next += 1;
                 }
-                // Later readers find all frames too.
                 let from = next / 2 + 1;
                 let reader = JournalReader::open(&journal).unwrap();
                 assert_eq!(reader.first_sequence(), 1);

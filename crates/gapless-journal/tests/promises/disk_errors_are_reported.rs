@@ -1,5 +1,4 @@
-//! A refusal by the disk is reported as an error, on every machine. Without space the journal waits for some. A failed
-//! sync or write is permanent, and no sync follows a failed one.
+//! Without space the journal waits for some. A failed sync or write is permanent, and no sync follows a failed one.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::support::{RefusingDisk, append, assert_holds, batch, boot, on};
@@ -7,7 +6,6 @@ use gapless_journal::{DiskOperation, Flush, Journal, JournalError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Appends until the segment is full, and returns the error.
 fn fill(journal: &mut Journal) -> JournalError {
     loop {
         let first = journal.last_sequence() + 1;
@@ -57,14 +55,12 @@ fn failed_sync_is_not_retried() {
         }
         drop(journal);
         assert_eq!(disk.syncs.load(Ordering::SeqCst), before + 1);
-        // The next process repairs the journal as far as possible.
         let (_, report) = Journal::open(on(directory.path(), &disk, flush)).unwrap();
         assert!(report.is_rewritten);
         assert_holds(directory.path(), boot(1), 1, 10, 1);
     }
 }
 
-/// Covers every kind of file: a segment's name, a segment added to the history, one deleted by retention.
 #[test]
 fn no_sync_follows_a_failed_one() {
     let mut failed = 0;

@@ -1,5 +1,5 @@
-//! In a folder that another user can write, a journal follows no link and waits for no pipe, and files that a process
-//! of root creates or copies keep that user as owner.
+//! In a folder that another user can write, a journal follows no link and waits for no pipe, and files of root keep
+//! that user as owner.
 
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
@@ -49,7 +49,6 @@ fn new_segment_overwrites_nothing() {
     drop(journal);
     assert!(segments(&directory).len() > 2);
     assert_eq!(std::fs::read(&victim).unwrap(), b"kept");
-    // Unused links would make readers fail with an error that names them.
     for path in names.iter().filter(|path| path.is_symlink()) {
         std::fs::remove_file(path).unwrap();
     }

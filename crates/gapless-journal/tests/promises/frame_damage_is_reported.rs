@@ -1,5 +1,4 @@
-//! Decision 7, case by case: damage covered by a good mark is an error with segment and position; after the mark it is
-//! removed and reported. Each test makes exactly the damage that it names.
+//! Decision 7, case by case.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -10,7 +9,6 @@ use gapless_journal::descriptor as d;
 use gapless_journal::{FrameFault, Journal, JournalError, MarkName, RecoveryCheck, RecoveryReport, RemovedTail};
 use gapless_wire::{Frame, FrameError};
 
-/// Writes 100 committed frames and 20 after the mark, in one segment.
 fn journal_with_tail(directory: &Path) -> PathBuf {
     let mut options = options(directory);
     options.segment_length_bytes = 1 << 20;
@@ -21,7 +19,6 @@ fn journal_with_tail(directory: &Path) -> PathBuf {
     segments(directory).remove(0)
 }
 
-/// Writes 1,000 committed frames in several segments.
 fn journal_of_segments(directory: &Path) -> Vec<PathBuf> {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     append(&mut journal, 1000, 10, 0);
@@ -42,7 +39,6 @@ fn open(directory: &Path, boot_number: u128) -> Result<(Journal, RecoveryReport)
     Journal::open(options)
 }
 
-/// Asserts that opening and reading both fail at exactly this place.
 fn assert_corrupt(
     directory: &Path,
     boot_number: u128,
@@ -64,7 +60,6 @@ fn assert_corrupt(
     faults[0]
 }
 
-/// Asserts that opening truncates at exactly this place and keeps everything before it.
 fn assert_cut(directory: &Path, boot_number: u128, segment: &Path, position: u64, sequence: u64) -> RemovedTail {
     let (journal, report) = open(directory, boot_number).unwrap();
     let cut = report.removed_tail.expect("damaged bytes are removed");
@@ -78,7 +73,6 @@ fn assert_cut(directory: &Path, boot_number: u128, segment: &Path, position: u64
 
 type IsExpected = fn(FrameFault) -> bool;
 
-/// Returns positions for a bit flip in the frame of `sequence`, each with the expected finding.
 fn places(segment: &Path, sequence: u64) -> [(u64, IsExpected); 4] {
     let (position, _) = find_frame(segment, sequence);
     [
@@ -194,8 +188,7 @@ fn removed_frames_stay_removed() {
     for boot_number in [1, 2] {
         let directory = tempfile::tempdir().unwrap();
         let segment = journal_with_tail(directory.path());
-        // The frames after the damaged one stay intact. The new frames have the same lengths and other contents, and
-        // end exactly where an old one begins.
+        // The new frames have the same lengths and other contents, and end exactly where an intact old one begins.
         let (position, _) = find_frame(&segment, 101);
         flip(&segment, position + 64, 1);
         let mut options = options(directory.path());
@@ -267,7 +260,6 @@ fn damage_removes_later_segments() {
     assert_eq!((cut.position, cut.sequence), (position, first + 5));
     assert_eq!(report.last_sequence, first + 4);
     assert!(report.removed.is_empty() && cut.frames > 100, "{cut}");
-    // No byte is lost: whole segments are renamed, and the bytes of the remaining one are in a file.
     assert_eq!(cut.files.len(), found.iter().filter(|path| *path > victim).count() + 1);
     let (bad, length) = (std::fs::read(&cut.files[0]).unwrap(), 64);
     assert_eq!(bad.len() as u64, end_before);
@@ -418,7 +410,6 @@ fn missing_segment_is_a_gap() {
 fn gap_after_unsealed_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let found = journal_of_segments(directory.path());
-    // Simulates a crash during a roll.
     let (position, last_sequence) = mark_of(&found[0], d::JOURNALED_MARK_OFFSET);
     assert_ne!(position & d::SEALED_BIT, 0);
     set_mark(&found[0], d::JOURNALED_MARK_OFFSET, position & !d::SEALED_BIT, last_sequence);

@@ -1,5 +1,4 @@
-//! A journal knows its contents. Missing segments, and segments of another history, are refused before anything is
-//! changed. The points recorded by files next to the journal must match.
+//! Missing segments, and segments or files of another history, are refused before anything is changed.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,6 @@ use gapless_journal::{
     FilePoint, Journal, JournalError, JournalRestore, MarkName, PointFault, RecoveryReport, Retention,
 };
 
-/// Writes at least three segments, all synced, then kills the writer.
 fn synced_segments(directory: &Path) -> Vec<PathBuf> {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     for _ in 0..10 {
@@ -46,7 +44,6 @@ fn content(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// Asserts that opening is refused and changes nothing; returns the error.
 fn refused(directory: &Path, boot_number: u128, points: &[FilePoint]) -> JournalError {
     let before = content(directory);
     let error = open(directory, boot_number, points).expect_err("a changed journal is refused");
@@ -122,7 +119,6 @@ fn foreign_history_is_refused() {
         let (mut journal, _) = Journal::open(options(one.path())).unwrap();
         append(&mut journal, 100, 10, 0);
         journal.close().unwrap();
-        // From here on there are two histories with equal sequences and lengths.
         for (path, bytes) in content(one.path()) {
             std::fs::write(other.path().join(path.file_name().unwrap()), bytes).unwrap();
         }
@@ -278,7 +274,6 @@ fn retention_counts_removed_bytes() {
     flip(&found[0], position + 1, 1);
     let mut options = options(directory.path());
     options.environment = boot(2);
-    // Space for the removed bytes and two more segments.
     options.retention =
         Retention { bytes_max: Some(found.len() as u64 * SEGMENT_LENGTH + 2 * SEGMENT_LENGTH), age_max_ns: None };
     let (mut journal, report) = Journal::open(options).unwrap();
@@ -298,7 +293,6 @@ fn retention_counts_removed_bytes() {
 fn interrupted_restore_continues() {
     let directory = tempfile::tempdir().unwrap();
     let found = synced_segments(directory.path());
-    // An older copy of the journal, next to a newer history.
     std::fs::remove_file(found.last().unwrap()).unwrap();
     let last = found[found.len() - 2].clone();
     let mut restore = match JournalRestore::begin(directory.path()) {

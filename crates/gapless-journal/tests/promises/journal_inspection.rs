@@ -1,4 +1,4 @@
-//! `info` and `verify`: reports for an operator, of a sound journal, a damaged one and a live one.
+//! Reports of a sound journal, a damaged one and a live one.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -80,7 +80,6 @@ fn damaged_mark_slot_is_repaired() {
             assert!(is_it && error.to_string().contains("one slot"), "{error}");
         }
 
-        // A file next to the journal that names its last frame matches.
         let point = FilePoint {
             path: directory.join("state"),
             identity: Some((STREAM, info.incarnation)),

@@ -1,5 +1,4 @@
-//! The helper thread: segments are prepared in time, get their names, and are deleted by retention, never above the
-//! snapshot.
+//! Segments are prepared in time, get their names, and are deleted by retention, never above the snapshot.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -215,7 +214,6 @@ fn archived_copy_is_deleted_too() {
     work_off(&journal);
     assert_eq!(journal.first_sequence(), 1, "the archive is not there");
     std::fs::rename(&away, &place).unwrap();
-    // A file that cannot be removed does not block other work.
     let kept = directory.path().join("kept");
     std::fs::rename(&archived[0].path, &kept).unwrap();
     std::fs::create_dir(&archived[0].path).unwrap();
@@ -232,7 +230,6 @@ fn archived_copy_is_deleted_too() {
     assert_holds(&path, JournalEnvironment::default(), boundary, 2000, 0);
 }
 
-/// Makes the stub at `path` name another file.
 fn name_in_stub(path: &Path, place: &Path, stored_bytes: u64) {
     let bytes = std::fs::read(path).unwrap();
     let begin = bytes.windows(8).rposition(|window| window == b"GAPARCH\x01").unwrap();

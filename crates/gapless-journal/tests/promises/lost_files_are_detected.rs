@@ -1,6 +1,5 @@
-//! A file of a running journal that another process removes, exchanges, truncates or overwrites ends the journal with
-//! an error that names the file. The helper's check, once a second, detects it, and so do the checks of a clean stop
-//! and before a state is written above the journal.
+//! Files that another process removes, exchanges, truncates or overwrites end the journal: in the helper's check, at a
+//! clean stop, and before a state is written.
 
 use crate::support::{append, find_frame, options, segments};
 use gapless_journal::{FileLoss, Flush, Journal, JournalError};
@@ -57,7 +56,6 @@ fn truncate_and_extend(path: &Path) {
     file.set_len(length).unwrap();
 }
 
-/// Does the same from the last frame on: the header and all earlier frames stay.
 fn truncate_last_frame_and_extend(path: &Path) {
     let (position, _) = find_frame(path, 20);
     let file = writable(path);
@@ -148,7 +146,6 @@ fn idle_helper_checks_the_files() {
     let journal = opened(directory.path(), Flush::Write);
     let (preparer, looks) = (journal.preparer(), std::sync::mpsc::channel());
     let helper = std::thread::spawn(move || preparer.run_with(|| looks.0.send(()).unwrap_or(())));
-    // Without a loss the helper continues.
     for _ in 0..2 {
         looks.1.recv().unwrap();
     }
@@ -159,7 +156,7 @@ fn idle_helper_checks_the_files() {
     assert_lost(journal.check_usable().unwrap_err(), &path, GONE, "the writer");
 }
 
-/// A segment takes frames before it has its final name: without its file they would be lost.
+/// A segment takes frames before it has its final name.
 #[test]
 fn lost_prepared_segment_is_found() {
     for (change, is_right) in [(remove as Change, GONE), (exchange, EXCHANGED)] {
@@ -179,13 +176,11 @@ fn lost_prepared_segment_is_found() {
     }
 }
 
-/// Runs the helper's steps until one fails; other steps come first.
 fn refusal(journal: &Journal) -> JournalError {
     let mut preparer = journal.preparer();
     (0..100).find_map(|_| preparer.run_once().err()).expect("the loss is detected")
 }
 
-/// The writer moves on to the next segment before a check of the lost one.
 #[test]
 fn sealed_segment_is_rechecked() {
     for flush in [Flush::Mapped, Flush::Write] {
@@ -215,7 +210,6 @@ fn sealed_segment_is_rechecked() {
     }
 }
 
-/// Checks next to a writer that rolls, truncates and deletes find no loss.
 #[test]
 fn busy_writer_is_no_false_alarm() {
     for flush in [Flush::Mapped, Flush::Write] {
@@ -258,7 +252,6 @@ fn own_changes_are_no_loss() {
         let mut journal = opened(directory.path(), flush);
         let mut preparer = journal.preparer();
         preparer.check_files().unwrap();
-        // A truncation removes frames that a check has seen, and others take their places.
         journal.truncate_after(5).unwrap();
         append(&mut journal, 3, 100, 2);
         preparer.check_files().unwrap();
@@ -266,14 +259,12 @@ fn own_changes_are_no_loss() {
         preparer.check_files().unwrap();
         while preparer.run_once().unwrap() {}
         preparer.check_files().unwrap();
-        // A link leads to the same file.
         for path in [newest(directory.path()), history(directory.path())] {
             std::fs::rename(&path, path.with_extension("elsewhere")).unwrap();
             std::os::unix::fs::symlink(path.with_extension("elsewhere"), &path).unwrap();
             preparer.check_files().unwrap();
             std::fs::rename(path.with_extension("elsewhere"), &path).unwrap();
         }
-        // Foreign files and older segments are not checked; a reader finds the damage.
         File::create(directory.path().join("another")).unwrap().write_all_at(b"text", 0).unwrap();
         remove(&segments(directory.path())[0]);
         preparer.check_files().unwrap();

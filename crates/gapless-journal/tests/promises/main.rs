@@ -1,5 +1,4 @@
-//! Promises of the journal: one program with a module per promise, because linking a program for each takes longer than
-//! running them all.
+//! One program, because linking one for each promise takes longer than running them all.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

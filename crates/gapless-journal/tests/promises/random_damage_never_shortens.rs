@@ -1,5 +1,4 @@
-//! Random damage and random bytes: never a panic, never a log shorter than the part that the good mark vouches for,
-//! never a frame that was not appended.
+//! Random damage: never a panic, a log shorter than the good mark vouches for, or a frame that was not appended.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -26,7 +25,6 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// Applies the damage at the relative position `place`, from 0 to 1.
 fn make(damage: &Damage, path: &Path, place: f64) {
     let length = std::fs::metadata(path).unwrap().len();
     let position = ((length - 1) as f64 * place) as u64;

@@ -1,4 +1,4 @@
-//! A reader that has seen segments which are truncated later continues with those that replace them.
+//! A reader of segments that are truncated later continues with those that replace them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::support::{self, options, push_frame};
@@ -21,7 +21,6 @@ fn read(replay: &mut Replay, last: u64) {
     }
 }
 
-/// Creates a journal with two segments, a reader that knows both, and the first sequence of the second.
 fn two_segments(directory: &std::path::Path) -> (Journal, Replay, u64) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     while journal.segments_begun() < 2 {
@@ -63,7 +62,6 @@ fn reader_waits_for_next_segment() {
     assert!(replay.next_frame().unwrap().is_none());
 }
 
-/// Creates a journal of ten short frames, and a reader that has read five of them.
 fn half_read(directory: &std::path::Path) -> (Journal, Replay) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     (0..10).for_each(|_| append(&mut journal, 100));
@@ -177,8 +175,6 @@ fn returned_frames_do_not_change() {
     }
 }
 
-/// Replays while a writer repeatedly truncates the last frames and appends others. Returns how many reads reported that
-/// frames they had returned were truncated.
 fn read_during_truncations(limit: Option<u64>) -> u32 {
     const KEPT: u64 = 40;
     let directory = tempfile::tempdir().unwrap();

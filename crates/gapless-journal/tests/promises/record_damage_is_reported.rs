@@ -1,6 +1,4 @@
-//! Decision 7 for consensus records, byte by byte. A flipped bit or a torn end is an error with segment and position if
-//! a good mark covers the record, otherwise it is a reported cut. With any damage and any records, vouched bytes exist
-//! or an error says why.
+//! Decision 7 for consensus records, byte by byte.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -68,7 +66,6 @@ fn damaged_vouched_record_fails() {
 
 #[test]
 fn unvouched_damage_is_removed() {
-    // Tests a varying tenth of the bytes with each change.
     let (step, offset) = (rounds(1, 10), printed_seed() % rounds(1, 10));
     for number in 0..3 {
         let directory = tempfile::tempdir().unwrap();
@@ -142,7 +139,6 @@ fn misplaced_record_is_refused() {
         &bytes[position as usize..(position + length) as usize]
     };
     assert_eq!(of(0).len(), of(2).len(), "the records have equal lengths");
-    // Intact, but written after frame 5.
     overwrite(&path, records[2].0, of(0));
     for error in
         [Journal::open(options(directory.path())).unwrap_err(), read_records(directory.path(), boot(1)).unwrap_err()]
@@ -211,8 +207,8 @@ proptest! {
         let must_hold = if is_other_boot { synced } else { (last, all.len()) };
         let environment = boot(if is_other_boot { 2 } else { 1 });
         let check = |records: &[ConsensusRecord]| {
-            // The records are a contiguous part of all, from a checkpoint or the first on, that ends no earlier than
-            // was vouched for.
+            // A contiguous part of all records, from a checkpoint or the first on, that ends no earlier than was
+            // vouched for.
             let is_here = |end: usize| end >= records.len() && all[end - records.len()..end] == *records;
             let found = (must_hold.1..=all.len()).any(is_here);
             prop_assert!(found, "{} records of {}, {} vouched for", records.len(), all.len(), must_hold.1);

@@ -1,4 +1,4 @@
-//! Consensus records: kept over restarts and rolls, skipped by every replay, truncated with the frames that they
+//! Consensus records are kept over restarts and rolls, skipped by every replay, truncated with the frames that they
 //! follow, kept by retention, and on the device after a sync.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
@@ -33,7 +33,6 @@ fn records_survive_restarts() {
             journal.append_record(&record_payload(number)).unwrap();
             expected.push(record(journal.last_sequence(), false, record_payload(number)));
             if number % 3 == 0 {
-                // Only records since the last commit.
                 assert_eq!(journal.commit().unwrap(), journal.last_sequence());
                 assert_eq!(read_records(directory.path(), boot(1)).unwrap(), expected);
             }
@@ -122,7 +121,6 @@ fn records_begin_and_end_segments() {
     }
 }
 
-/// Returns the end of a segment's frames and records.
 fn end_of_all(path: &Path) -> u64 {
     let bytes = std::fs::read(path).unwrap();
     let mut position = d::frames_offset(SEGMENT_LENGTH) as usize;
@@ -170,7 +168,6 @@ fn replay_steps_back_over_records() {
     let mut replay = JournalReader::open_in(directory.path(), boot(1)).unwrap().replay(1).unwrap();
     let mut frames = 0;
     while let Some(batch) = replay.next_batch().unwrap() {
-        // The batch has frames only, as needed by the archive.
         for frame in batch {
             frames += 1;
             assert_eq!(frame.sequence(), frames);
@@ -221,7 +218,6 @@ fn later_records_are_removed() {
             if reopens {
                 journal = reopen(journal, &options);
             }
-            // Only the records after the last frame are removed, no frame.
             journal.set_released(11);
             journal.truncate_after(11).unwrap();
             is(&journal, &[(0, true, b"first"), (10, false, b"behind 10")]);
@@ -229,7 +225,6 @@ fn later_records_are_removed() {
             if reopens {
                 journal = reopen(journal, &options);
             }
-            // The record directly after the frame that stays.
             journal.set_released(0);
             journal.truncate_after(10).unwrap();
             is(&journal, &[(0, true, b"first")]);
@@ -467,7 +462,6 @@ fn restart_syncs_leftover_records() {
     let path = segments(directory.path()).remove(0);
     let (position, ..) = find_records(&path)[0];
     flip(&path, position + 70, 1);
-    // The mark shows that it was on the device.
     let refused = read_records(directory.path(), boot(2)).unwrap_err();
     assert!(matches!(refused, JournalError::Corrupt { .. }), "{refused}");
 }
@@ -495,7 +489,6 @@ fn refused_record_changes_nothing() {
         journal.commit().unwrap();
         journal = reopen(journal, &options);
         assert!(journal.append_record(&[0; FRAME_LENGTH_MAX / 2]).is_err());
-        // A frame still fits, and afterwards records do.
         append(&mut journal, 1, 1, 0);
         journal.append_record(&longest).unwrap();
         append(&mut journal, 100, 100, 0);

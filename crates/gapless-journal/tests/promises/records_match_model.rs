@@ -1,5 +1,4 @@
-//! Frames, records, commits, syncs, truncations and reopenings in any order, in small segments, compared with a model
-//! of two vectors. A failure prints its seed.
+//! Compares random operations with a model of two vectors. A failure prints its seed.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -116,7 +115,7 @@ proptest! {
                     let keep = (model.frames.len() as u64 * keep_percent / 100).max(snapshot);
                     journal.set_released(snapshot);
                     journal.truncate_after(keep).unwrap();
-                    // A truncation without later frames does nothing, so commit.
+                    // A truncation without later frames does nothing.
                     journal.commit().unwrap();
                     model.frames.truncate(keep as usize);
                     // Records after the last frame are removed, even if no frame is.

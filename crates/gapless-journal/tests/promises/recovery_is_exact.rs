@@ -1,5 +1,4 @@
-//! Boundary cases of decision 7, which depend on one frame, one byte or one boot: the frames that a start trusts, reads
-//! and reports.
+//! Boundary cases of decision 7, which depend on one frame, one byte or one boot.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
@@ -22,7 +21,6 @@ fn open(directory: &Path, boot_number: u128, check: RecoveryCheck) -> Result<Rec
     Journal::open(options).map(|(_journal, report)| report)
 }
 
-/// Writes segments of large frames, the newest with one frame; returns their paths.
 fn written(directory: &Path, count: u64) -> (Journal, Vec<PathBuf>) {
     let (mut journal, _) = Journal::open(options(directory)).unwrap();
     append_until(&mut journal, LARGE, |journal| begun(journal, count));
@@ -36,7 +34,6 @@ fn unseal(segment: &Path) {
     set_mark(segment, d::JOURNALED_MARK_OFFSET, position & !d::SEALED_BIT, last_sequence);
 }
 
-/// Creates three segments, then removes the second, and gives the third the name of a prepared one.
 fn without_the_second(directory: &Path, is_synced: bool) -> (Vec<PathBuf>, u64, u64) {
     let (mut journal, paths) = written(directory, 3);
     if is_synced {
@@ -137,7 +134,6 @@ fn synced_segment_is_not_reread() {
             append_until(&mut journal, LARGE, |journal| begun(journal, 3));
             journal.sync().unwrap();
         } else {
-            // The first frame of the third segment and all later ones are not synced.
             append_until(&mut journal, LARGE, |journal| {
                 let is_enough = begun(journal, 3);
                 if !is_enough {
@@ -264,7 +260,6 @@ fn record_after_mark_is_kept() {
     let report = open(directory.path(), 1, RecoveryCheck::Tail).unwrap();
     assert_eq!((report.last_sequence, report.removed_tail.is_none()), (10, true));
     assert_eq!(read_records(directory.path(), boot(1)).unwrap(), [record(10, false, b"not committed".to_vec())]);
-    // The header shows it too.
     assert!(inspect::info_in(directory.path(), boot(1)).unwrap().segments[0].has_records);
 }
 

@@ -1,5 +1,4 @@
-//! State of the directory after a start, even an interrupted one: synced frames, headers that match the segments, and a
-//! history that names them.
+//! Covers interrupted starts too: synced frames, headers that match the segments, and a history that names them.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
@@ -22,7 +21,6 @@ fn open(directory: &Path, boot_number: u128) -> Result<(Journal, RecoveryReport)
     Journal::open(JournalOptions { environment: boot(boot_number), ..options(directory) })
 }
 
-/// Writes `count` segments and gives them their names.
 fn written(directory: &Path, count: u64) -> Journal {
     let (mut journal, _) = open(directory, 1).unwrap();
     while !begun(&journal, count) {
@@ -86,7 +84,6 @@ fn reboot_start_syncs_everything() {
     let mut journal = written(whole.path(), 4);
     append(&mut journal, 20, 10, 0);
     drop(journal);
-    // Recovery removes the two segments after this position.
     let paths = segments(whole.path());
     let first = first_of(&paths[1]);
     let (position, _) = find_frame(&paths[1], first + 5);
@@ -170,7 +167,6 @@ fn start_finds_unsynced_segments() {
         if with_records {
             append(&mut journal, 10, 1, 0);
             journal.sync().unwrap();
-            // The second segment ends with unsynced records.
             while !begun(&journal, 3) {
                 journal.append_record(&[7; 500]).unwrap();
             }
@@ -246,7 +242,6 @@ fn start_adds_missing_times() {
     let (second, third) = (behind(&paths[1]), behind(&paths[2]));
     let noted: Vec<_> = paths.iter().map(|path| mark_of(path, d::TIMES_MARK_OFFSET)).collect();
     assert_eq!(noted, [(0, second), (second, third), (third, 0)]);
-    // Existing time stamps stay.
     drop(open(directory.path(), 1).unwrap());
     assert_eq!(noted, paths.iter().map(|path| mark_of(path, d::TIMES_MARK_OFFSET)).collect::<Vec<_>>());
 }

@@ -1,5 +1,5 @@
-//! Retention deletes exactly the segments allowed by its limits and the snapshot, and only after the checkpoint that
-//! replaces their records is on the device.
+//! Retention deletes exactly the segments allowed by its limits and the snapshot, after the checkpoint that replaces
+//! their records is on the device.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
@@ -11,7 +11,6 @@ fn begun(journal: &Journal, count: u64) -> bool {
     journal.segments_begun() >= count
 }
 
-/// Returns the segment of a refused sync.
 #[track_caller]
 fn refused_for(refused: JournalError) -> PathBuf {
     match refused {

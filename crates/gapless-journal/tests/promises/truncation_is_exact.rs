@@ -1,5 +1,3 @@
-//! `truncate_after` leaves exactly the frames up to its sequence, correct headers, and, after an interruption, a
-//! journal that opens.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
@@ -10,7 +8,6 @@ fn begun(journal: &Journal, count: u64) -> bool {
     journal.segments_begun() >= count
 }
 
-/// Writes four segments without a sync.
 fn four_segments(journal: &mut Journal) {
     while !begun(journal, 4) {
         append(journal, 1, 1, 0);

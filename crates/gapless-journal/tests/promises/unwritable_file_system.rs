@@ -1,5 +1,5 @@
-//! A full disk fails when a segment is allocated, never by SIGBUS, and loses no committed frame; a read-only file
-//! system is reported. Needs the right to mount a tmpfs.
+//! A full disk fails when a segment is allocated, never by SIGBUS, and loses no committed frame. Needs the right to
+//! mount a tmpfs.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -30,7 +30,6 @@ fn full_disk_loses_nothing() {
                 let first = journal.last_sequence() + 1;
                 if has_helper {
                     let mut preparer = journal.preparer();
-                    // The helper reports every request that fails, and the writer continues while it can.
                     while matches!(preparer.run_once(), Ok(true)) {}
                 }
                 match journal.append(&batch(first, 10, 0), first, first + 9) {
@@ -72,7 +71,6 @@ fn full_disk_record_is_retryable() {
                 break error;
             }
             number += 1;
-            // Each segment gets a frame, so that records fill it.
             if number % 50 == 0 {
                 append(&mut journal, 1, 1, 0);
             }

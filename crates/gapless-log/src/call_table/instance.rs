@@ -73,7 +73,6 @@ impl InstanceSide {
     /// Opens both regions of a caller; `number` is the caller's number for this instance.
     ///
     /// # Errors
-    ///
     /// [`LogError::Foreign`] for memory that is not sealed, has another length, or is no call table.
     #[cfg(not(loom))]
     pub fn open(
@@ -280,7 +279,6 @@ impl InstanceSide {
     /// Publishes the reply and wakes the caller's thread that sleeps on it.
     ///
     /// # Panics
-    ///
     /// If the reply is longer than the shape allows, or the status is above [`STATUS_MAX`].
     #[inline]
     pub fn answer(&self, taken: ClaimedSlot, status: u32, reply: &[u8]) -> AnswerOutcome {

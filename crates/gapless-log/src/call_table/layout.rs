@@ -80,7 +80,6 @@ impl CallTableShape {
     /// `slots` is a power of two up to [`SLOTS_MAX`]; `payload_length_max` bytes come in addition to the user headers.
     ///
     /// # Errors
-    ///
     /// [`LogError::Foreign`] for a number out of range.
     pub fn new(slots: u32, payload_length_max: usize) -> Result<Self, LogError> {
         if !slots.is_power_of_two() || slots > SLOTS_MAX {

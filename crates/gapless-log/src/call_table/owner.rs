@@ -25,7 +25,6 @@ impl CallTable {
     /// Makes both regions.
     ///
     /// # Errors
-    ///
     /// As [`Region::create`].
     pub fn create(shape: CallTableShape) -> Result<Self, LogError> {
         let requests = Arc::new(Region::create(shape.request_region_length())?);
@@ -64,7 +63,6 @@ impl CallTable {
     /// The claim of a slot.
     ///
     /// # Panics
-    ///
     /// If there is no such slot.
     #[inline]
     #[must_use]
@@ -80,7 +78,6 @@ impl CallTable {
     /// `header` gets the lengths of `user_headers` and `payload`. The slot must be free and owned.
     ///
     /// # Panics
-    ///
     /// If there is no such slot, or a length exceeds the shape.
     #[inline]
     pub fn write_request(&self, slot: u32, mut header: RequestHeader, user_headers: &[u8], payload: &[u8]) {
@@ -172,7 +169,6 @@ impl CallTable {
     /// Releases the pages of a free slot beyond `kept_bytes` each of request and reply.
     ///
     /// # Errors
-    ///
     /// As [`Region::release_pages`].
     #[cfg(not(loom))]
     pub fn release_pages(&self, slot: u32, kept_bytes: usize) -> Result<(), LogError> {
@@ -210,7 +206,6 @@ impl CallTable {
     /// authoritative.
     ///
     /// # Panics
-    ///
     /// If there are fewer slots.
     #[must_use]
     pub fn take_done(&self, word: u32) -> u64 {

@@ -30,7 +30,6 @@ impl Memory {
     /// The mapping is fully allocated.
     ///
     /// # Errors
-    ///
     /// The capacity is out of range, or the operating system refuses.
     pub fn create(kind: &MemoryKind, shape: MemoryShape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         shape.check()?;
@@ -88,7 +87,6 @@ impl Memory {
     /// Opens a [`MemoryKind::File`] mapping of another process by its path.
     ///
     /// # Errors
-    ///
     /// [`LogError::Foreign`] unless it is a file of this process's user, and as [`Memory::open`].
     pub fn open_file(path: &Path, kind: u64, writable: bool) -> Result<Self, LogError> {
         let access = if writable { OFlags::RDWR } else { OFlags::RDONLY };
@@ -106,7 +104,6 @@ impl Memory {
     /// Opens a mapping of another process by a descriptor that it passed.
     ///
     /// # Errors
-    ///
     /// [`LogError::Foreign`] unless it is memory whose length is sealed, and magic, kind, shape and file length agree.
     pub fn open(fd: OwnedFd, kind: u64, writable: bool) -> Result<Self, LogError> {
         sealed::check(&fd)?;
@@ -198,7 +195,6 @@ impl Memory {
     /// A new descriptor that cannot write.
     ///
     /// # Errors
-    ///
     /// The operating system has no descriptors left, or does not show them under `/proc`.
     pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
         sealed::read_only(&self.fd)
@@ -214,7 +210,6 @@ impl Memory {
     /// Index word of `sequence`.
     ///
     /// # Panics
-    ///
     /// If the mapping has no index.
     #[inline]
     pub(crate) fn index_word(&self, sequence: u64) -> &AtomicU64 {
@@ -286,7 +281,6 @@ impl Memory {
     /// The bytes from `position` on, in place.
     ///
     /// # Safety
-    ///
     /// These bytes must not be written while the slice lives.
     #[inline]
     pub(crate) unsafe fn bytes(&self, position: u64, length: usize) -> &[u8] {
@@ -298,7 +292,6 @@ impl Memory {
     /// The bytes from `position` on, in place, for writing.
     ///
     /// # Safety
-    ///
     /// The mapping must be writable, and no other access to these bytes may happen while the slice lives, except for
     /// validated relaxed copies.
     #[inline]

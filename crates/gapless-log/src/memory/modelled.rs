@@ -42,7 +42,6 @@ impl Memory {
     /// `capacity` is a power of two, at least 64.
     ///
     /// # Errors
-    ///
     /// Never; the signature is that of the mapped kind.
     pub fn create(_kind: &MemoryKind, shape: MemoryShape, words: &[(usize, u64)]) -> Result<Self, LogError> {
         let value = |number| words.iter().find(|(each, _)| *each == number).map_or(0, |(_, value)| *value);

@@ -32,7 +32,6 @@ impl Region {
     /// region by a path below `/proc`.
     ///
     /// # Errors
-    ///
     /// The length is 0, not whole pages or above [`REGION_LENGTH_MAX`], or the operating system refuses.
     pub fn create(length: usize) -> Result<Self, LogError> {
         if length == 0 || !length.is_multiple_of(PAGE) || length > REGION_LENGTH_MAX {
@@ -49,7 +48,6 @@ impl Region {
     /// Opens the region of exactly `length` bytes that another process made and passed.
     ///
     /// # Errors
-    ///
     /// [`LogError::Foreign`] unless it is memory of that length, and the length is sealed.
     pub fn open(fd: OwnedFd, length: usize, writable: bool) -> Result<Self, LogError> {
         sealed::check(&fd)?;
@@ -95,7 +93,6 @@ impl Region {
     /// A new descriptor that cannot write.
     ///
     /// # Errors
-    ///
     /// The operating system has no descriptors left, or does not show them under `/proc`.
     pub fn read_only_fd(&self) -> Result<OwnedFd, LogError> {
         sealed::read_only(&self.fd)
@@ -104,7 +101,6 @@ impl Region {
     /// The word at byte `offset`.
     ///
     /// # Panics
-    ///
     /// If `offset` (bytes) is not aligned or out of bounds.
     #[inline]
     #[must_use]
@@ -124,7 +120,6 @@ impl Region {
     /// Reads each word once. Another process may be writing them: only the copy may be used.
     ///
     /// # Panics
-    ///
     /// If `offset` is not a multiple of 8, or the range is out of bounds.
     #[inline]
     pub fn load(&self, offset: usize, bytes: &mut [u8]) {
@@ -141,7 +136,6 @@ impl Region {
     /// Replaces `buffer`, without zeroing it first.
     ///
     /// # Panics
-    ///
     /// As [`Region::load`].
     #[inline]
     pub fn load_into(&self, offset: usize, length: usize, buffer: &mut Vec<u8>) {
@@ -162,7 +156,6 @@ impl Region {
     /// Pads with zeros to a whole word.
     ///
     /// # Panics
-    ///
     /// If `offset` is not a multiple of 8, or the range is out of bounds. The process is killed if the region was
     /// opened read-only.
     #[inline]
@@ -202,11 +195,9 @@ impl Region {
     /// Releases the whole pages in the range; they are zeros afterwards.
     ///
     /// # Errors
-    ///
     /// The operating system refuses.
     ///
     /// # Panics
-    ///
     /// If the range is out of bounds.
     pub fn release_pages(&self, offset: usize, length: usize) -> Result<(), LogError> {
         assert!(offset <= self.length && length <= self.length - offset);
@@ -224,7 +215,6 @@ impl Region {
     /// spuriously.
     ///
     /// # Panics
-    ///
     /// If `offset` is not aligned or out of bounds.
     pub fn wait(&self, offset: usize, expected: u32, timeout: Duration) {
         let timeout =
@@ -236,7 +226,6 @@ impl Region {
     /// Wakes `count` threads of any process.
     ///
     /// # Panics
-    ///
     /// If `offset` is not aligned or out of bounds.
     pub fn wake(&self, offset: usize, count: u32) {
         let _ = futex::wake(self.low_half(offset), futex::Flags::empty(), count);

@@ -15,7 +15,6 @@ impl Region {
     /// `length` is a multiple of 8.
     ///
     /// # Errors
-    ///
     /// Never; the signature is that of the mapped kind.
     pub fn create(length: usize) -> Result<Self, LogError> {
         let words = (0..length / 8).map(|_| AtomicU64::new(0)).collect();

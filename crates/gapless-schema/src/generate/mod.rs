@@ -106,7 +106,6 @@ impl Generator {
     /// Path of this crate in generated code, `::gapless_schema` by default.
     ///
     /// # Panics
-    ///
     /// If it is not a path of Rust.
     #[must_use]
     pub fn runtime(mut self, path: &str) -> Self {
@@ -125,7 +124,6 @@ impl Generator {
     /// Reads and checks the schema, and generates the code.
     ///
     /// # Errors
-    ///
     /// The first fault in the schema.
     pub fn generate(&self) -> Result<Generated, SchemaError> {
         let (schema, files) = self.read()?;
@@ -142,7 +140,6 @@ impl Generator {
     /// Returns the summary.
     ///
     /// # Errors
-    ///
     /// The first fault in the schema.
     pub fn check(&self) -> Result<String, SchemaError> {
         self.read().map(|(schema, _)| summary(&schema))
@@ -151,11 +148,9 @@ impl Generator {
     /// In a build script: writes `OUT_DIR/<name of the file>.rs` and `.proto`, for [`crate::include_schema`].
     ///
     /// # Errors
-    ///
     /// A fault in the schema, or a file that cannot be written.
     ///
     /// # Panics
-    ///
     /// If `OUT_DIR` is not set, that is, outside of a build script.
     pub fn build(&self) -> Result<(), SchemaError> {
         let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("OUT_DIR is set by cargo for build scripts"));
@@ -176,7 +171,6 @@ impl Generator {
     /// Writes `<name>.rs`, and `<name>.proto` if there is a protobuf form; returns a message to print.
     ///
     /// # Errors
-    ///
     /// A fault in the schema, or a file that cannot be written.
     pub fn generate_into(&self, folder: &Path) -> Result<String, SchemaError> {
         let generated = self.generate()?;
@@ -212,11 +206,9 @@ impl Generator {
 /// [`Generator::build`] of a schema file.
 ///
 /// # Errors
-///
 /// A fault in the schema, or a file that cannot be written.
 ///
 /// # Panics
-///
 /// If `OUT_DIR` is not set, that is, outside of a build script.
 pub fn build(schema: impl AsRef<Path>) -> Result<(), SchemaError> {
     Generator::new().schema_file(schema).build()
@@ -225,7 +217,6 @@ pub fn build(schema: impl AsRef<Path>) -> Result<(), SchemaError> {
 /// For the command line; returns a message to print.
 ///
 /// # Errors
-///
 /// A fault in the schema, or a file that cannot be written.
 pub fn generate(schema: &Path, folder: &Path) -> Result<String, SchemaError> {
     Generator::new().schema_file(schema).generate_into(folder)
@@ -234,7 +225,6 @@ pub fn generate(schema: &Path, folder: &Path) -> Result<String, SchemaError> {
 /// For the command line; returns a message to print.
 ///
 /// # Errors
-///
 /// A fault in the schema.
 pub fn check(schema: &Path) -> Result<String, SchemaError> {
     Generator::new().schema_file(schema).check().map(|summary| format!("{}: {summary}", schema.display()))

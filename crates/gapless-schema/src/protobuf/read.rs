@@ -34,7 +34,6 @@ impl<'a> Reader<'a> {
     /// Number and wire type; `None` at the end.
     ///
     /// # Errors
-    ///
     /// A truncated or invalid key.
     #[inline(always)]
     pub fn key(&mut self, message: &'static str) -> Result<Option<u32>, DecodeError> {
@@ -51,7 +50,6 @@ impl<'a> Reader<'a> {
     /// Reads a nested message.
     ///
     /// # Errors
-    ///
     /// A premature end of the message.
     #[inline(always)]
     pub fn message(&mut self, field: &'static str) -> Result<Reader<'a>, DecodeError> {
@@ -62,7 +60,6 @@ impl<'a> Reader<'a> {
     /// Reads text.
     ///
     /// # Errors
-    ///
     /// Text that is not UTF-8, or a premature end of the message.
     #[inline]
     pub fn text(&mut self, field: &'static str) -> Result<&'a str, DecodeError> {
@@ -72,7 +69,6 @@ impl<'a> Reader<'a> {
     /// Reads bytes.
     ///
     /// # Errors
-    ///
     /// A premature end of the message.
     #[inline(always)]
     pub fn bytes(&mut self, field: &'static str) -> Result<&'a [u8], DecodeError> {
@@ -83,7 +79,6 @@ impl<'a> Reader<'a> {
     /// Reads a packed list.
     ///
     /// # Errors
-    ///
     /// A premature end of the message.
     #[inline]
     pub fn packed<T: Value>(&mut self, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
@@ -93,7 +88,6 @@ impl<'a> Reader<'a> {
     /// One value of a list that is not packed.
     ///
     /// # Errors
-    ///
     /// A value out of range, or a premature end of the message.
     #[inline]
     pub fn unpacked<T: Value>(&mut self, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
@@ -106,7 +100,6 @@ impl<'a> Reader<'a> {
     /// Skips a field of unknown number; `known` names the others.
     ///
     /// # Errors
-    ///
     /// A known field with another wire type, an unknown wire type, or a premature end of the message.
     #[cold]
     #[inline(never)]
@@ -133,7 +126,6 @@ impl<'a> Reader<'a> {
     /// Up to 64 bits.
     ///
     /// # Errors
-    ///
     /// More bits, or a premature end of the message.
     #[inline(always)]
     pub fn varint(&mut self, field: &'static str) -> Result<u64, DecodeError> {
@@ -202,7 +194,6 @@ pub trait Value: Sized {
     /// Reads it.
     ///
     /// # Errors
-    ///
     /// A value out of range, or a premature end of the message.
     fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError>;
 }
@@ -254,7 +245,6 @@ impl Value for f64 {
 /// Sign-extended on the wire.
 ///
 /// # Errors
-///
 /// A number that does not fit into `T`, or a premature end of the message.
 #[inline(always)]
 pub fn enum_number<T: TryFrom<i64>>(reader: &mut Reader<'_>, field: &'static str) -> Result<T, DecodeError> {

@@ -34,7 +34,6 @@ impl<'a> Writer<'a> {
     /// Returns the length in bytes.
     ///
     /// # Errors
-    ///
     /// [`EncodeError::Capacity`] if the buffer is too short.
     #[inline]
     pub const fn finish(self, message: &'static str) -> Result<usize, EncodeError> {

@@ -22,7 +22,6 @@ impl Header {
     /// Checks that the header is of the expected message.
     ///
     /// # Errors
-    ///
     /// [`DecodeError::Schema`], [`DecodeError::Template`].
     #[inline]
     pub fn expect(&self, message: &'static str, schema_id: u16, template_id: u16) -> Result<(), DecodeError> {
@@ -66,7 +65,6 @@ impl<'a> Reader<'a> {
     /// Takes `N` bytes.
     ///
     /// # Errors
-    ///
     /// [`DecodeError::Truncated`].
     #[inline(always)]
     pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a [u8; N], DecodeError> {
@@ -80,7 +78,6 @@ impl<'a> Reader<'a> {
     /// Takes `length` bytes.
     ///
     /// # Errors
-    ///
     /// [`DecodeError::Truncated`].
     #[inline(always)]
     pub fn slice(&mut self, length: usize, field: &'static str) -> Result<&'a [u8], DecodeError> {
@@ -95,7 +92,6 @@ impl<'a> Reader<'a> {
     /// of `version`, at least `N`.
     ///
     /// # Errors
-    ///
     /// [`DecodeError::BlockLength`], [`DecodeError::Truncated`].
     #[inline(always)]
     pub fn block<const N: usize>(
@@ -149,7 +145,6 @@ pub trait Entry<'a>: Sized {
     /// Parses the entry that begins here.
     ///
     /// # Errors
-    ///
     /// The fault in the entry and its place.
     fn parse(reader: &mut Reader<'a>, block_length: u64, version: u64) -> Result<Self, DecodeError>;
 }
@@ -184,7 +179,6 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
     /// Parses the entries after the dimensions.
     ///
     /// # Errors
-    ///
     /// The fault in an entry and its place.
     #[inline(always)]
     pub fn parse(reader: &mut Reader<'a>, block_length: u64, count: u64, version: u64) -> Result<Self, DecodeError> {

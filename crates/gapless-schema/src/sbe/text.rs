@@ -12,7 +12,6 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
 /// Text as UTF-8, which includes ASCII.
 ///
 /// # Errors
-///
 /// [`DecodeError::Text`].
 #[inline]
 pub fn utf8<'a>(bytes: &'a [u8], field: &'static str) -> Result<&'a str, DecodeError> {
@@ -35,7 +34,6 @@ pub fn latin1_to_string(bytes: &[u8]) -> String {
 /// Encodes a text in ISO 8859-1.
 ///
 /// # Errors
-///
 /// [`EncodeError::Text`] for a character that ISO 8859-1 does not have.
 pub fn latin1_bytes(text: &str, field: &'static str) -> Result<Vec<u8>, EncodeError> {
     let bytes = text.chars().map(|character| u8::try_from(u32::from(character)));
@@ -50,7 +48,6 @@ pub fn latin1_bytes(text: &str, field: &'static str) -> Result<Vec<u8>, EncodeEr
 /// Fills the rest with NUL.
 ///
 /// # Errors
-///
 /// [`EncodeError::Text`] for a text that is longer than the field or that would be read back shorter.
 #[inline]
 pub fn put(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(), EncodeError> {
@@ -68,7 +65,6 @@ pub fn put(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(
 /// Like [`put`].
 ///
 /// # Errors
-///
 /// [`EncodeError::Text`], also for a character that US-ASCII does not have.
 #[inline]
 pub fn put_ascii(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(), EncodeError> {
@@ -79,7 +75,6 @@ pub fn put_ascii(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Re
 /// Checks that a text is US-ASCII.
 ///
 /// # Errors
-///
 /// [`EncodeError::Text`].
 #[inline]
 pub const fn check_ascii(text: &[u8], field: &'static str) -> Result<(), EncodeError> {
@@ -97,7 +92,6 @@ const fn does_not_fit(field: &'static str, found_bytes: usize, limit_bytes: usiz
 /// Like [`put`].
 ///
 /// # Errors
-///
 /// [`EncodeError::Text`], also for a character that ISO 8859-1 does not have.
 pub fn put_latin1(field_bytes: &mut [u8], text: &str, field: &'static str) -> Result<(), EncodeError> {
     let limit_bytes = field_bytes.len();

@@ -31,7 +31,6 @@ impl<'a> Tail<'a> {
     /// Takes `N` bytes.
     ///
     /// # Errors
-    ///
     /// [`EncodeError::Capacity`]; nothing is taken then.
     #[inline(always)]
     pub fn chunk<const N: usize>(&mut self, field: &'static str) -> Result<&'a mut [u8; N], EncodeError> {
@@ -50,7 +49,6 @@ impl<'a> Tail<'a> {
     /// Appends `N` bytes.
     ///
     /// # Errors
-    ///
     /// [`EncodeError::Capacity`].
     #[inline]
     pub fn put<const N: usize>(&mut self, bytes: [u8; N], field: &'static str) -> Result<(), EncodeError> {
@@ -61,7 +59,6 @@ impl<'a> Tail<'a> {
     /// `length` is the encoded length field of `N` bytes.
     ///
     /// # Errors
-    ///
     /// [`EncodeError::Capacity`]; nothing is written then.
     #[inline(always)]
     pub fn put_data<const N: usize>(
@@ -86,7 +83,6 @@ impl<'a> Tail<'a> {
 /// Short texts are copied in two overlapping halves, because a call to `memcpy` takes longer.
 ///
 /// # Panics
-///
 /// If the lengths differ.
 #[inline(always)]
 pub(crate) fn copy(to: &mut [u8], from: &[u8]) {

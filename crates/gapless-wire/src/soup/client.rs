@@ -77,7 +77,6 @@ impl<'a> ClientPacket<'a> {
     /// Reads the packet at the start of `bytes` and its length; `None` until it is complete.
     ///
     /// # Errors
-    ///
     /// Any defect of the packet, as early as it can be seen.
     #[inline]
     pub fn parse(bytes: &'a [u8], packet_length_max: usize) -> Result<Option<(Self, usize)>, SoupError> {

@@ -32,7 +32,6 @@ impl<const N: usize> Field<N> {
     /// Creates the field with `text`.
     ///
     /// # Errors
-    ///
     /// [`SoupFieldError`] if the text is longer than `N` characters or not printable ASCII.
     pub fn new(text: &str) -> Result<Self, SoupFieldError> {
         if let Some((offset, _)) = text.char_indices().find(|(_, found)| !matches!(found, ' '..='~')) {

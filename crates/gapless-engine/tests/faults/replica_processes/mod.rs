@@ -1,5 +1,4 @@
-//! Replicas as separate processes of this executable: started, killed while commands are sent, and queried for their
-//! status. Each module has its own `role`, which tells a process whose replica it is.
+//! Replicas as separate processes of this executable; `role` selects the replica to run.
 
 use gapless_client::ClientError;
 use gapless_client::client::{ClientOptions, MessageType};
@@ -24,7 +23,6 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(90);
 pub const HEARD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 pub const COUNTS: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
-/// Commands of one client in each round.
 pub const COMMANDS: u64 = 1_500;
 pub const CLIENTS: u64 = 2;
 pub const KILLS: usize = 4;
@@ -33,7 +31,7 @@ pub fn number_of(payload: &[u8]) -> Result<u64, Reject> {
     Ok(payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)).ok_or("8 bytes are expected")?)
 }
 
-/// Runs the replica created by `start` until the input ends, if the arguments say so; does not return then.
+/// Does not return if the arguments request a replica.
 pub fn run_as_replica_if_requested(role: &str, start: impl FnOnce(&ClusterConfig) -> Replica) {
     let Some(arguments) = started_as(role) else { return };
     let file = &arguments[0];
@@ -41,7 +39,6 @@ pub fn run_as_replica_if_requested(role: &str, start: impl FnOnce(&ClusterConfig
     println!("running");
     let mut line = String::new();
     let mut input = BufReader::new(std::io::stdin());
-    // Each line is a status query.
     while input.read_line(&mut line).unwrap() > 0 {
         if let Some(failure) = replica.failure() {
             eprintln!("{file}: {failure}");
@@ -49,7 +46,6 @@ pub fn run_as_replica_if_requested(role: &str, start: impl FnOnce(&ClusterConfig
         }
         let is_leader = replica.member().status().is_some_and(|status| status.consensus.role == MemberRole::Leader);
         let handled = replica.handled_sequence();
-        // A service without a store has no hash.
         println!("{is_leader} {handled} {}", replica.state_hash().unwrap_or(0));
         line.clear();
     }
@@ -57,14 +53,12 @@ pub fn run_as_replica_if_requested(role: &str, start: impl FnOnce(&ClusterConfig
     std::process::exit(0);
 }
 
-/// Status of a replica.
 pub struct ReplicaStatus {
     pub leads: bool,
     pub handled_sequence: u64,
     pub state_hash: u64,
 }
 
-/// Process of a replica; it stops when its input ends.
 pub struct ReplicaProcess {
     process: Process,
     input: ChildStdin,
@@ -96,7 +90,6 @@ impl ReplicaProcess {
         }
     }
 
-    /// Stops it in order; returns the last released sequence.
     fn stop(self) -> u64 {
         let Self { mut process, input } = self;
         drop(input);
@@ -106,7 +99,6 @@ impl ReplicaProcess {
     }
 }
 
-/// A cluster of three members.
 pub struct Cluster {
     role: &'static str,
     root: tempfile::TempDir,
@@ -115,16 +107,13 @@ pub struct Cluster {
     environments: [Environment; 3],
 }
 
-/// Environment variables of a member's process.
 pub type Environment = &'static [(&'static str, &'static str)];
 
 impl Cluster {
-    /// Starts members whose processes are replicas with this role.
     pub fn start(role: &'static str, witness: Option<usize>) -> Self {
         Self::start_with(role, witness, "", [&[]; 3])
     }
 
-    /// Starts members, with `more` at the end of each configuration file.
     pub fn start_with(role: &'static str, witness: Option<usize>, more: &str, environments: [Environment; 3]) -> Self {
         const COUNT: usize = 3;
         let root = tempfile::tempdir().unwrap();
@@ -167,7 +156,6 @@ impl Cluster {
         self.members[member - 1].as_mut().unwrap()
     }
 
-    /// Returns the members that run the service.
     pub fn full(&self) -> Vec<usize> {
         (1..=self.members.len()).filter(|member| Some(*member) != self.witness).collect()
     }
@@ -204,7 +192,6 @@ impl Cluster {
         self.status(member).term
     }
 
-    /// Asks `member` to lead and waits until it does; returns its term.
     pub fn make_leader(&mut self, member: usize) -> u64 {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -220,7 +207,6 @@ impl Cluster {
         }
     }
 
-    /// Waits until all instances have handled the same sequence; returns the hash of their states, which must be equal.
     pub fn settle(&mut self) -> u64 {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -239,7 +225,6 @@ impl Cluster {
         }
     }
 
-    /// Stops all of them in order; returns the last released sequence of each.
     pub fn stop(&mut self) -> Vec<u64> {
         self.members.iter_mut().map(|member| member.take().unwrap().stop()).collect()
     }
@@ -250,16 +235,12 @@ pub fn client(sockets: &[PathBuf]) -> Client {
     Client::connect_any(sockets, options).unwrap()
 }
 
-/// A client of a test.
 pub trait Sender {
-    /// Sends until `until` numbers are sent, as far as there is room, and takes the replies.
     fn turn(&mut self, until: u64);
 
-    /// Returns how many numbers have their replies.
     fn answered(&self) -> u64;
 }
 
-/// A client that sends its numbers, with the replies.
 pub struct Numbers {
     pub client: Client,
     pub session: SessionKey,
@@ -291,7 +272,6 @@ impl Sender for Numbers {
             };
             match self.client.send(self.session, HEARD, 8, encode) {
                 Ok(_) => self.sent += 1,
-                // Fails between two leaders.
                 Err(_) => break,
             }
         }
@@ -315,8 +295,6 @@ impl Sender for Numbers {
     }
 }
 
-/// Lets each sender send in [`KILLS`] rounds, and kills the leader in the middle of each. Returns the longest time
-/// after a kill without a reply for the first sender.
 pub fn kill_leaders(cluster: &mut Cluster, senders: &mut [impl Sender]) -> Duration {
     let mut longest = Duration::ZERO;
     for kill in 1..=KILLS as u64 {

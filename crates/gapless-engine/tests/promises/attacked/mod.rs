@@ -1,5 +1,3 @@
-//! A service to be attacked, with client functions shared by the tests.
-
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
@@ -10,17 +8,11 @@ use gapless_schema::Encoding;
 use std::path::Path;
 use std::time::Duration;
 
-/// Adds the bytes of the payload to the sum; replies with the sum.
 pub const ADD: u32 = 1 << 16 | 1;
-/// Replies with as many bytes as requested, each the lowest byte of the sum.
 pub const FILL: u32 = 1 << 16 | 2;
-/// Panics.
 pub const PANIC: u32 = 1 << 16 | 3;
-/// Aborts the process.
 pub const ABORT: u32 = 1 << 16 | 4;
-/// Message type without a handler.
 pub const UNKNOWN: u32 = 1 << 16 | 9;
-/// Time within which a live service replies on any machine.
 pub use gapless_testkit::wait::PATIENCE;
 
 #[derive(Default)]
@@ -64,7 +56,6 @@ pub fn message(schema: u32) -> MessageType {
     MessageType { schema, encoding: Encoding::Opaque }
 }
 
-/// Returns options of a small durable host.
 pub fn options(directory: &Path) -> ServiceHostOptions {
     ServiceHostOptions {
         window_bytes: 1 << 20,
@@ -79,7 +70,6 @@ pub fn start(options: ServiceHostOptions) -> ServiceHost {
     ServiceHost::start(Adder::default(), options).unwrap()
 }
 
-/// Connects a client with its own timeouts, like another process.
 pub fn connect(directory: &Path) -> Client {
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
     Client::connect(directory.join("node.socket"), options).unwrap()
@@ -89,13 +79,11 @@ pub fn call(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -
     client.call(key, message(schema), payload, PATIENCE)
 }
 
-/// Adds `number`; returns the sum.
 pub fn add(client: &mut Client, key: SessionKey, number: u8) -> u64 {
     let reply = call(client, key, ADD, &[number]).unwrap();
     u64::from_le_bytes(reply.payload.try_into().unwrap())
 }
 
-/// Waits until the host has stopped by itself; returns its error.
 pub fn failure(host: &ServiceHost) -> String {
     let deadline = std::time::Instant::now() + PATIENCE;
     loop {
@@ -107,7 +95,6 @@ pub fn failure(host: &ServiceHost) -> String {
     }
 }
 
-/// Sends without waiting for a reply.
 pub fn send(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -> u64 {
     client
         .send(key, message(schema), payload.len(), |buffer| {

@@ -18,7 +18,6 @@ const PAGE: &str = "damages.md";
 pub(crate) enum Damage {
     Remove,
     Truncate,
-    /// Replaced by its neighbour of the same kind.
     Exchange,
     OldCopy,
     Foreign,
@@ -41,7 +40,6 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Returns all files under `directory`, with relative paths.
 pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -57,8 +55,7 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Copies like `cp -r`, perhaps of a running original: sockets become empty files. Restarts when a file vanishes
-/// meanwhile.
+/// Like `cp -r`, perhaps of a running original: sockets become empty files, and a vanished file restarts the copy.
 pub(crate) fn copy(from: &Path, to: &Path) {
     until("a copy", || {
         let _absent = std::fs::remove_dir_all(to);
@@ -75,7 +72,6 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     });
 }
 
-/// Copies `from`, if it exists, over `path`.
 pub(crate) fn put(from: &Path, path: &Path) -> bool {
     let is_there = from.exists();
     if is_there {
@@ -84,7 +80,6 @@ pub(crate) fn put(from: &Path, path: &Path) -> bool {
     is_there
 }
 
-/// Like [`put`], if `from` has other bytes than `path`.
 pub(crate) fn put_other(from: &Path, path: &Path) -> bool {
     from.exists() && std::fs::read(from).unwrap() != std::fs::read(path).unwrap() && put(from, path)
 }
@@ -93,7 +88,6 @@ pub(crate) fn truncate(path: &Path, length: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(length).unwrap();
 }
 
-/// Flips a bit of the byte at the position returned by `place`.
 pub(crate) fn flip(path: &Path, place: impl FnOnce(&File) -> u64) {
     let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
     let position = place(&file);
@@ -102,12 +96,10 @@ pub(crate) fn flip(path: &Path, place: impl FnOnce(&File) -> u64) {
     file.write_all_at(&[byte[0] ^ 4], position).unwrap();
 }
 
-/// Returns the offset of the newest slot of `history`, which is the valid one.
 pub(crate) fn newest_history_slot(file: &File) -> u64 {
     newest_slot(file, 2048)
 }
 
-/// Returns the offset of the newer of two slots, one at 0 and one at `second`, by their generations.
 pub(crate) fn newest_slot(file: &File, second: u64) -> u64 {
     let generation = |at: u64| {
         let mut bytes = [0; 8];
@@ -117,7 +109,6 @@ pub(crate) fn newest_slot(file: &File, second: u64) -> u64 {
     if generation(0) > generation(second) { 0 } else { second }
 }
 
-/// Marks the journal as written before a reboot.
 pub(crate) fn other_boot(journal: &Path) {
     for file in files(journal) {
         let Some(_) = d::parse_file_name(file.to_str().unwrap()) else { continue };
@@ -161,8 +152,7 @@ fn with_rows(heading: &str, page: &str, rows: &[&String]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Share of the damage matrix tried by one run: all of it if `GAPLESS_FULL` is set, otherwise every tenth case,
-/// starting at one selected by the seed. Ten runs can cover all cases.
+/// All of the damage matrix if `GAPLESS_FULL` is set, else every tenth case, from one selected by the seed.
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
     interval: u64,
@@ -175,14 +165,13 @@ impl Share {
         Self { interval, first: printed_seed() % interval }
     }
 
-    /// Returns the cases of this share. It includes each damage, because neighbours in the order have the same damage.
+    /// Includes each damage, because neighbours in the order have the same damage.
     pub(crate) fn cases<K: Copy>(self, kinds: &[K]) -> Vec<(K, Damage)> {
         let all = DAMAGES.into_iter().flat_map(|damage| kinds.iter().map(move |kind| (*kind, damage)));
         (0..).zip(all).filter(|(number, _)| number % self.interval == self.first).map(|(_, case)| case).collect()
     }
 }
 
-/// A tried case: the beginning of its row, and the row, unless the case is impossible.
 pub(crate) type Row = (String, Option<String>);
 
 pub(crate) fn case_name(kind: impl fmt::Display, damage: impl fmt::Display) -> String {

@@ -1,4 +1,3 @@
-//! A follower without a cluster: a socket, and an ingress that redirects every client.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::{Agent, Clock, Counters, Waker};
@@ -19,7 +18,6 @@ use std::time::Duration;
 
 const FRAME_LENGTH_MAX: usize = 4096;
 
-/// A follower, which runs until it is dropped.
 pub struct Follower {
     stopped: Arc<AtomicBool>,
     leads: Arc<AtomicBool>,
@@ -28,7 +26,6 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Starts a member of the stream `identity` that listens at `socket` and names `leader`.
     pub fn start(socket: &Path, identity: StreamIdentity, leader: Option<&str>) -> Self {
         std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
         let (stopped, turned_away) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
@@ -85,12 +82,10 @@ impl Follower {
         Self { stopped, leads, turned_away, thread: Some(thread) }
     }
 
-    /// Makes it the leader.
     pub fn lead(&self) {
         self.leads.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the number of redirected requests.
     pub fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }

@@ -16,19 +16,17 @@ use std::time::{Duration, Instant};
 
 pub(crate) use gapless_testkit::wait::PATIENCE;
 
-/// Clusters that run in parallel: each has more threads than the machine has cores, and most of them wait.
+/// Clusters that run in parallel: each has more threads than the machine has cores, most of them waiting.
 static TURNS: TestSemaphore = TestSemaphore::new(3);
 
 pub(crate) struct Cluster {
     root: tempfile::TempDir,
     pub members: Vec<Option<Replica>>,
-    /// Errors of members that have stopped by themselves.
     pub failures: BTreeMap<usize, String>,
     _turn: TestPermit,
 }
 
 impl Cluster {
-    /// Writes files of `count` full members, each with `more` at its end, without starting any.
     pub fn new(count: usize, more: &str) -> Self {
         let turn = TURNS.take();
         let root = tempfile::tempdir().unwrap();
@@ -48,7 +46,7 @@ impl Cluster {
         Self { root, members: (0..count).map(|_| None).collect(), failures: BTreeMap::new(), _turn: turn }
     }
 
-    /// Writes a file for an additional member, which joins; returns its address. It does not run yet.
+    /// The new member joins, and does not run yet; returns its address.
     pub fn make_room(&mut self) -> String {
         let port = free_port();
         let (first, next) = (std::fs::read_to_string(self.file(1)).unwrap(), self.members.len() + 1);
@@ -78,8 +76,7 @@ impl Cluster {
         self.members[member - 1].as_ref().unwrap()
     }
 
-    /// Ends members that have stopped by themselves, as their programs would, so that no client waits for their
-    /// sockets.
+    /// Ends members that have stopped by themselves, so that no client waits for their sockets.
     pub fn end_failed(&mut self) {
         for (member, replica) in (1..).zip(&mut self.members) {
             if let Some(failure) = replica.as_ref().and_then(Replica::failure) {
@@ -94,7 +91,6 @@ impl Cluster {
         (1..=self.members.len()).map(socket).collect()
     }
 
-    /// Waits for a leader; returns its number.
     #[track_caller]
     pub fn leader(&self) -> usize {
         let leads = |replica: &Option<Replica>| {
@@ -104,7 +100,6 @@ impl Cluster {
         wait("a leader", || (1..=self.members.len()).find(|member| leads(&self.members[member - 1]).is_some()))
     }
 
-    /// Waits until these members have handled the same frames, stops them, and compares their states byte by byte.
     #[track_caller]
     pub fn ends_equal(&mut self, members: &[usize]) {
         wait("the same sequence on each member", || {
@@ -138,15 +133,12 @@ pub(crate) fn wait<T>(what: &str, mut is_there: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// A client that sends numbers, and keeps the replies.
 pub(crate) struct Caller {
     client: Client,
     session: SessionKey,
     message: MessageType,
-    /// Length of each command, bytes; the first eight are its number.
     pub length: usize,
     sent: u64,
-    /// By the command's number.
     pub replies: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -161,13 +153,11 @@ impl Caller {
         Self { client, session, message, length: 8, sent: 0, replies: BTreeMap::new() }
     }
 
-    /// Sends `count` more commands, see [`Caller::call_until`].
     #[track_caller]
     pub fn call_more(&mut self, cluster: &mut Cluster, count: u64) {
         self.call_until(cluster, self.sent + count);
     }
 
-    /// Sends until `count` commands are sent, and waits for all replies.
     #[track_caller]
     pub fn call_until(&mut self, cluster: &mut Cluster, count: u64) {
         let deadline = Instant::now() + PATIENCE;
@@ -195,7 +185,6 @@ impl Caller {
                     assert!(before.is_none_or(|before| before == reply.payload), "the same reply again");
                 }
             });
-            // Wakes at the next message.
             match polled.and_then(|_| self.client.wait(Duration::from_millis(1))) {
                 Err(ClientError::Disconnected { .. }) => self.client.reconnect().unwrap(),
                 other => other.unwrap(),

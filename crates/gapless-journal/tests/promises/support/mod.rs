@@ -1,4 +1,3 @@
-//! Frames and directories for the tests of the journal's promises.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(dead_code, reason = "each of the programs that share this uses a part of it")]
 
@@ -18,7 +17,6 @@ pub const STREAM: u128 = 0x5eed;
 pub const SEGMENT_LENGTH: u64 = 64 * 1024;
 pub const FRAME_LENGTH_MAX: usize = 2048;
 
-/// Returns options for small segments on boot 1.
 pub fn options(directory: &Path) -> JournalOptions {
     let mut options = JournalOptions::new(directory, STREAM);
     options.segment_length_bytes = SEGMENT_LENGTH;
@@ -27,12 +25,11 @@ pub fn options(directory: &Path) -> JournalOptions {
     options
 }
 
-/// Returns the environment of a machine on its `number`-th boot, whose clock stands still.
+/// The clock stands still.
 pub fn boot(number: u128) -> JournalEnvironment {
     JournalEnvironment { boot_id: Some(BootId(number)), epoch_ns: || 1_000_000_000, disk: None }
 }
 
-/// Returns the payload of a frame, derived from its sequence and `salt`.
 pub fn payload(sequence: u64, salt: u64) -> Vec<u8> {
     let length = (sequence.wrapping_mul(37).wrapping_add(salt * 11) % 300) as usize;
     (0..length).map(|i| (sequence as usize + i * 7 + salt as usize) as u8).collect()
@@ -58,12 +55,11 @@ pub fn batch(first: u64, count: u64, salt: u64) -> Vec<u8> {
     bytes
 }
 
-/// Returns the time stamp of a frame: it differs between histories with different salts.
+/// Differs between histories with different salts.
 pub fn timestamp_ns(sequence: u64, salt: u64) -> u64 {
     sequence + salt * 1_000_000
 }
 
-/// Appends `count` frames in batches of `size`, and commits each.
 pub fn append(journal: &mut Journal, count: u64, size: u64, salt: u64) {
     let end = journal.last_sequence() + count;
     while journal.last_sequence() < end {
@@ -74,7 +70,6 @@ pub fn append(journal: &mut Journal, count: u64, size: u64, salt: u64) {
     }
 }
 
-/// Reads all frames from `from` on, or returns the first error.
 pub fn read_all(
     directory: &Path,
     environment: JournalEnvironment,
@@ -88,7 +83,6 @@ pub fn read_all(
     Ok(frames)
 }
 
-/// Asserts that the journal has exactly `first..=last`, each with its payload.
 pub fn assert_holds(directory: &Path, environment: JournalEnvironment, first: u64, last: u64, salt: u64) {
     let frames = read_all(directory, environment, first).unwrap();
     assert_eq!(frames.len() as u64, last + 1 - first, "frames from {first} to {last}");
@@ -98,7 +92,6 @@ pub fn assert_holds(directory: &Path, environment: JournalEnvironment, first: u6
     }
 }
 
-/// Lists the segments, oldest first.
 pub fn segments(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(directory)
         .unwrap()
@@ -109,7 +102,7 @@ pub fn segments(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Finds a frame in a segment's file: position, and length with padding.
+/// Position, and length with padding.
 pub fn find_frame(segment: &Path, sequence: u64) -> (u64, u64) {
     let bytes = std::fs::read(segment).unwrap();
     let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
@@ -124,7 +117,6 @@ pub fn find_frame(segment: &Path, sequence: u64) -> (u64, u64) {
     panic!("sequence {sequence} is not in {}", segment.display());
 }
 
-/// Returns the end of a segment's frames in its file.
 pub fn end_of_frames(segment: &Path) -> u64 {
     let bytes = std::fs::read(segment).unwrap();
     let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
@@ -135,7 +127,6 @@ pub fn end_of_frames(segment: &Path) -> u64 {
     position as u64
 }
 
-/// Flips bits of a byte in a file.
 pub fn flip(path: &Path, position: u64, mask: u8) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
@@ -144,29 +135,24 @@ pub fn flip(path: &Path, position: u64, mask: u8) {
     file.write_all_at(&[byte[0] ^ mask], position).unwrap();
 }
 
-/// Overwrites bytes of a file.
 pub fn overwrite(path: &Path, position: u64, bytes: &[u8]) {
     use std::os::unix::fs::FileExt;
     std::fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, position).unwrap();
 }
 
-/// Returns the payload of the `number`-th record.
 pub fn record_payload(number: u64) -> Vec<u8> {
     let length = (number.wrapping_mul(53) % 200) as usize;
     (0..length).map(|i| (number as usize * 13 + i * 5 + 3) as u8).collect()
 }
 
-/// Builds an expected record.
 pub fn record(after_sequence: u64, is_checkpoint: bool, payload: Vec<u8>) -> ConsensusRecord {
     ConsensusRecord { after_sequence, is_checkpoint, payload }
 }
 
-/// Reads the records of a journal.
 pub fn read_records(directory: &Path, environment: JournalEnvironment) -> Result<Vec<ConsensusRecord>, JournalError> {
     Ok(JournalReader::open_in(directory, environment)?.records()?.collect())
 }
 
-/// Finds every record of a segment: position, length with padding, payload.
 pub fn find_records(segment: &Path) -> Vec<(u64, u64, Vec<u8>)> {
     let bytes = std::fs::read(segment).unwrap();
     let header = gapless_journal::descriptor::FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap();
@@ -182,12 +168,10 @@ pub fn find_records(segment: &Path) -> Vec<(u64, u64, Vec<u8>)> {
     found
 }
 
-/// Runs all pending work of the helper thread.
 pub fn work_off(journal: &Journal) {
     while journal.preparer().run_once().unwrap() {}
 }
 
-/// Appends frames with `length` bytes of payload, one by one, until `is_enough`.
 pub fn append_until(journal: &mut Journal, length: usize, mut is_enough: impl FnMut(&mut Journal) -> bool) {
     while !is_enough(journal) {
         let sequence = journal.last_sequence() + 1;
@@ -198,18 +182,15 @@ pub fn append_until(journal: &mut Journal, length: usize, mut is_enough: impl Fn
     }
 }
 
-/// Returns the sequence in the opened mark of a segment.
 pub fn first_of(segment: &Path) -> u64 {
     mark_of(segment, gapless_journal::descriptor::OPENED_MARK_OFFSET).0
 }
 
-/// Returns the position of a segment's first frame.
 pub fn frames_offset(segment: &Path) -> u64 {
     let bytes = std::fs::read(segment).unwrap();
     FixedHeader::from_bytes(bytes[..128].try_into().unwrap()).unwrap().frames_offset
 }
 
-/// Reads the newer slot of a mark.
 pub fn mark_of(segment: &Path, offset: usize) -> (u64, u64) {
     let bytes = std::fs::read(segment).unwrap();
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -217,7 +198,6 @@ pub fn mark_of(segment: &Path, offset: usize) -> (u64, u64) {
     (word(newer), word(newer + 8))
 }
 
-/// Writes a value to a mark that is newer than the present ones.
 pub fn set_mark(segment: &Path, offset: usize, first: u64, second: u64) {
     let mut slot = Vec::new();
     for word in [first, second, 1000] {
@@ -228,12 +208,10 @@ pub fn set_mark(segment: &Path, offset: usize, first: u64, second: u64) {
     overwrite(segment, offset as u64, &slot);
 }
 
-/// Disk that refuses one kind of work, and counts syncs.
 #[derive(Debug, Default)]
 pub struct RefusingDisk {
     pub work: Mutex<Option<DiskOperation>>,
     pub syncs: AtomicU64,
-    /// Number of the sync that fails, from 1; 0 for none.
     pub failing_sync: AtomicU64,
 }
 
@@ -258,7 +236,6 @@ impl Disk for RefusingDisk {
     }
 }
 
-/// Returns options for a journal on this disk.
 pub fn on(directory: &Path, disk: &Arc<RefusingDisk>, flush: Flush) -> JournalOptions {
     let disk: Arc<dyn Disk> = Arc::clone(disk) as _;
     JournalOptions {
