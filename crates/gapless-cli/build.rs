@@ -1,5 +1,5 @@
-//! Links debug builds at a fixed address: their tests start the program thousands of times, and relocating its 186,000
-//! pointers would take a quarter of each start. Shipped builds use the compiler's default.
+//! Links debug builds at a fixed address: tests start the program thousands of times, and relocating its 186,000
+//! pointers would take a quarter of each start.
 
 use std::env;
 

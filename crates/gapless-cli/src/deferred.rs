@@ -4,10 +4,8 @@
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use std::ops::Deref;
 
-/// Arguments of a subcommand. Clap builds their options when it meets that subcommand, or prints its help.
-///
-/// The attribute `defer` of `Subcommand` does the same, but lets comments on structures of options replace the help of
-/// the subcommand.
+/// Clap builds the options when it meets that subcommand, or prints its help. The attribute `defer` of `Subcommand`
+/// does the same, but lets comments on structures of options replace the help of the subcommand.
 pub(crate) struct Deferred<T>(T);
 
 impl<T> Deref for Deferred<T> {
@@ -28,7 +26,7 @@ impl<T: Args> Args for Deferred<T> {
     }
 }
 
-/// Adds the options. The subcommand's own texts replace those of its arguments, as without delay.
+/// The subcommand's own texts replace those of its arguments, as without delay.
 fn build<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long_about = command.get_long_about().cloned();

@@ -6,7 +6,6 @@ use std::path::Path;
 use clap::{Command, CommandFactory as _};
 use gapless_testkit::documents::{self, Document, DocumentPiece};
 
-/// Options of other programs in documents: Cargo, its tests, rustc, and the simulator.
 const FOREIGN: &[&str] = &[
     "--cfg",
     "--example",
@@ -27,7 +26,7 @@ fn documented_commands_exist() {
     let mut program = crate::Arguments::command();
     program.build();
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
-    // Peer programs of benchmarks have options of their own.
+    // Peer programs have options of their own.
     let is_of_peer = |path: &Path| path.starts_with(root.join("benchmarks/peers"));
     for path in documents::of_workspace(root).into_iter().filter(|path| !is_of_peer(path)) {
         let text = std::fs::read_to_string(&path).expect("a document can be read");
@@ -57,7 +56,6 @@ fn wrong_command_is_found() {
     assert_eq!(lines, [1, 1, 1, 3, 5], "{found:?}");
 }
 
-/// Commands and options in `document` that the program does not have.
 fn unknown_names<'a>(program: &Command, document: &'a Document) -> Vec<(&'a DocumentPiece, String)> {
     let mut all = FOREIGN.iter().map(|option| (*option).to_owned()).collect();
     options_below(program, &mut all);
@@ -88,12 +86,10 @@ fn unknown_names<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Docu
     unknown_names
 }
 
-/// Matches a command line with the program's commands.
 fn check<'a>(program: &Command, words: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let mut at = program;
     let mut options = BTreeSet::new();
     options_of(at, &mut options);
-    // Words after `--` belong to another program.
     for word in words.take_while(|word| *word != "--") {
         if word.starts_with('-') && word.len() > 1 {
             let option = word.split('=').next().unwrap_or(word);
@@ -104,7 +100,6 @@ fn check<'a>(program: &Command, words: impl Iterator<Item = &'a str>) -> Result<
         } else if let Some(next) = at.find_subcommand(word) {
             at = next;
             if at.get_arguments().any(|argument| argument.is_hide_set() && argument.is_trailing_var_arg_set()) {
-                // The command is not built in.
                 return Ok(());
             }
             options_of(at, &mut options);
@@ -112,7 +107,6 @@ fn check<'a>(program: &Command, words: impl Iterator<Item = &'a str>) -> Result<
             if word.starts_with(|c: char| c.is_ascii_lowercase()) {
                 return Err(format!("{} has no subcommand {word}", at.get_name()));
             }
-            // A placeholder for any subcommand.
             return Ok(());
         }
     }

@@ -1,5 +1,5 @@
-//! Recognises an error that means that a file in use was truncated, removed or replaced, however it is wrapped. It has
-//! its own exit code, regardless of whether the program or the kernel noticed.
+//! A file in use was truncated, removed or replaced: one exit code, regardless of whether the program or the kernel
+//! noticed.
 
 use gapless_agent::AgentFailure;
 use gapless_cluster::ClusterError;

@@ -1,8 +1,5 @@
-//! The `gapless` program: one file for each subcommand under [`commands`], no logic of its own.
-//!
-//! Errors are printed in one line and exit with 1; wrong options exit with 2, a build slower than the one it is
-//! compared with with 3; a file truncated or removed during use with 74. `journal verify` has codes of its own, listed
-//! in its help.
+//! Exit codes: 1 for errors, printed in one line; 2 for wrong options; 3 for a build slower than the one it is compared
+//! with; 74 for a file truncated or removed during use. Some commands have further codes, listed in their help.
 
 #![deny(unsafe_code)]
 
@@ -141,11 +138,10 @@ enum Command {
 }
 
 const WRONG_OPTIONS: u8 = 2;
-/// A comparison found the second build slower.
 const SLOWER: u8 = 3;
 
 fn main() -> ExitCode {
-    // Without it the program ends, too, but with a less specific error.
+    // Only names the error; the program ends in any case.
     let _kernel_refuses = gapless_agent::lost_mappings::name_lost_mappings();
     signals::survive_file_size_limit();
     if let Some(done) = run_own_role() {
@@ -188,8 +184,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Runs an internal role, if the command line names one. There may be many such processes, and parsing the commands of
-/// people takes megabytes.
+/// There may be many such processes, and parsing the commands of people takes megabytes.
 fn run_own_role() -> Option<commands::CommandResult> {
     let mut words = env::args_os().skip(1);
     let command = words.next()?;
@@ -202,7 +197,6 @@ fn run_own_role() -> Option<commands::CommandResult> {
     Some(run(&words.collect::<Vec<_>>()))
 }
 
-/// Exit code of an outcome; prints an error.
 fn code_of(done: commands::CommandResult) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -227,7 +221,6 @@ fn code_of(done: commands::CommandResult) -> ExitCode {
     }
 }
 
-/// Prints help and version unchanged, and an error in the options in one line.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_an_answer = matches!(
         error.kind(),
@@ -241,7 +234,6 @@ fn refuse(error: &clap::Error) -> ExitCode {
         return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
     }
     let text = error.render().to_string();
-    // Everything before the usage: the error, the possible values, a tip.
     let words: Vec<&str> = text
         .lines()
         .map(str::trim)
@@ -261,7 +253,7 @@ fn truncated(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// Prints an error in one line, escaped and cut, since it contains file names and text from peers.
+/// Escapes and cuts the text: it contains file names and text from peers.
 fn print_error(error: &str) {
     const LENGTH_MAX: usize = 8 << 10;
     let mut line = String::from("gapless: ");
@@ -272,6 +264,5 @@ fn print_error(error: &str) {
         }
         printable::push(&mut line, letter);
     }
-    // A closed stderr is ignored; the exit code shows the error, too.
     let _ = writeln!(io::stderr(), "{line}");
 }

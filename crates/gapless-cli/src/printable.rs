@@ -1,13 +1,12 @@
 //! [`escaped`]: makes foreign text safe for a terminal: it cannot move the cursor, begin a line, or turn the direction
 //! of text next to it.
 
-/// Whether a character is printed as is. Controls, zero-width characters, and those that change the direction of a line
-/// are not.
+/// Excludes controls, zero-width characters, and those that change the direction of a line.
 pub(crate) fn is_plain(letter: char) -> bool {
     matches!(letter, ' '..='~') || letter.escape_debug().len() == 1
 }
 
-/// Escapes invisible characters like Rust: `\u{1b}`, `\n`.
+/// Writes invisible characters like Rust: `\u{1b}`, `\n`.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     text.chars().for_each(|letter| push(&mut shown, letter));

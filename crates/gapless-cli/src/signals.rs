@@ -1,9 +1,6 @@
-//! Signals that the standard library leaves to their defaults.
-
 #![expect(unsafe_code, reason = "the standard library knows no signals")]
 
-/// Runs `install`, which sets handlers, SIGHUP's included. A SIGHUP that was ignored at the program's start, as by
-/// `nohup`, stays ignored.
+/// `install` sets handlers. A SIGHUP that was ignored at the program's start, as by `nohup`, stays ignored.
 pub(crate) fn kept_ignored<T>(install: impl FnOnce() -> T) -> T {
     let ignore = || {
         // SAFETY: SIG_IGN runs no code in signal context, and the signal exists.
@@ -17,8 +14,8 @@ pub(crate) fn kept_ignored<T>(install: impl FnOnce() -> T) -> T {
     installed
 }
 
-/// Turns a write beyond the file size limit (`ulimit -f`) into an error, EFBIG: SIGXFSZ would kill the process
-/// silently. Uses a handler, because child processes would inherit SIG_IGN.
+/// A write beyond the file size limit (`ulimit -f`) returns EFBIG; SIGXFSZ would kill the process silently. A handler,
+/// because child processes would inherit SIG_IGN.
 pub(crate) fn survive_file_size_limit() {
     extern "C" fn nothing(_signal: libc::c_int) {}
     let handler: extern "C" fn(libc::c_int) = nothing;

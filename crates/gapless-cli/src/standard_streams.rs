@@ -1,5 +1,5 @@
-//! Standard input and output as given at the program's start. Rust's runtime replaces a closed one by `/dev/null`
-//! before `main`, so that a lost result would seem printed, and a missing request empty.
+//! Rust's runtime replaces a closed standard stream by `/dev/null` before `main`, so that a lost result would seem
+//! printed, and a missing request empty.
 
 #![expect(unsafe_code, reason = "only a constructor runs before the runtime")]
 
@@ -23,20 +23,14 @@ extern "C" fn check_standard_streams() {
 #[unsafe(link_section = ".init_array")]
 static CHECK_STANDARD_STREAMS: extern "C" fn() = check_standard_streams;
 
-/// # Errors
-/// Standard output was closed at the program's start.
 pub(crate) fn check_output() -> io::Result<()> {
-    // Relaxed: stored before any other thread existed.
     if OUTPUT_WAS_CLOSED.load(Ordering::Relaxed) {
         return Err(io::Error::other("standard output: it is closed, so nobody would get the result"));
     }
     Ok(())
 }
 
-/// # Errors
-/// Standard input was closed at the program's start.
 pub(crate) fn check_input() -> io::Result<()> {
-    // Relaxed: see `check_output`.
     if INPUT_WAS_CLOSED.load(Ordering::Relaxed) {
         return Err(io::Error::other("it is closed"));
     }

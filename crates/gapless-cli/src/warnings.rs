@@ -1,5 +1,3 @@
-//! Warnings of the libraries, from `tracing`: the destination depends on the command.
-//!
 //! A command for calls promises one line, so its warnings are held until its end: they explain a missing result, or are
 //! dropped. With `RUST_LOG`, the requested events are logged with time and place.
 
@@ -17,25 +15,23 @@ pub(crate) enum WarningMode {
     Logged,
     /// Standard error, one note each.
     Noted,
-    /// Held until [`take`].
     Held,
 }
 
-/// Limit of held warnings; the first ones are kept.
+/// The first ones are kept.
 const HELD_MAX: usize = 16;
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Call it once. Any command logs the events selected by `RUST_LOG`, such as `debug` or `gapless_rpc=debug,info`.
+/// Call it once.
 pub(crate) fn begin(warnings: WarningMode) {
     let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
     let asked = asked.and_then(|asked| asked.parse::<Targets>().ok());
-    // A log that cannot be written must not stop the program: the error would go to the same standard error, and panic.
+    // The error of a log that cannot be written would go to the same standard error, and panic.
     let format = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).log_internal_errors(false);
     if asked.is_some() || warnings == WarningMode::Logged {
         let is_coloured =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|colourless| colourless.is_empty());
         let asked = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
-        // Events below that level are not even formatted.
         let most = asked.iter().map(|(_, level)| level).chain(asked.default_level()).max().unwrap_or(LevelFilter::OFF);
         let format = format.with_max_level(most).with_writer(io::stderr).with_ansi(is_coloured);
         format.finish().with(asked).init();
@@ -43,7 +39,6 @@ pub(crate) fn begin(warnings: WarningMode) {
     }
     let fields = debug_fn(|writer, field, value| match field.name() {
         "message" => write!(writer, "{value:?}"),
-        // Number of suppressed warnings, usually 0.
         "left_out" => Ok(()),
         name => write!(writer, " {name}={value:?}"),
     });
@@ -55,7 +50,6 @@ pub(crate) fn begin(warnings: WarningMode) {
     }
 }
 
-/// Takes the held warnings, escaped and without duplicates.
 pub(crate) fn take() -> Vec<String> {
     std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner))
 }

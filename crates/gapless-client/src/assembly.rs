@@ -1,30 +1,26 @@
-//! [`Assembly`]: reassembles the fragments of one message, for clients and nodes. The frames are verified and arrive in
-//! order.
+//! Frames are verified and arrive in order.
 
 use crate::ClientError;
 use gapless_wire::Frame;
 
-/// Fragments of one message so far; its sender sends nothing else between them.
+/// The sender of a message sends nothing else between its fragments.
 #[derive(Default)]
 pub(crate) struct Assembly {
     payload: Vec<u8>,
-    /// Index of the next fragment; 0 between two messages.
     next_index: u16,
 }
 
 impl Assembly {
-    /// Whether a message has begun and is incomplete.
     pub(crate) const fn is_begun(&self) -> bool {
         self.next_index > 0
     }
 
-    /// Discards an incomplete message.
     pub(crate) fn clear(&mut self) {
         self.payload.clear();
         self.next_index = 0;
     }
 
-    /// Adds a fragment; returns the whole payload with the last one. A fragment 0 starts over.
+    /// Adds a fragment; returns the whole payload with the last one.
     ///
     /// # Errors
     /// [`ClientError::Protocol`] for a fragment out of order, and for a message of more than `length_max` bytes.

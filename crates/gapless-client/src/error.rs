@@ -1,8 +1,5 @@
-//! Errors between a client or a node and its stream.
-//!
-//! Errors of lower crates are wrapped. Three errors of the transport have a variant of their own here, because programs
-//! handle them and also meet them without a transport: a full ring ([`LogError::Full`]), a timeout, and another
-//! history.
+//! Errors of lower crates are wrapped. A full ring ([`LogError::Full`]), a timeout, and another history have a variant
+//! here, because programs handle them and also meet them without a transport.
 
 use crate::session_key::{CommandNumber, SessionKey};
 use gapless_config::ConfigError;
@@ -178,7 +175,6 @@ impl From<TransportError> for ClientError {
     }
 }
 
-/// Peer of a client or node in the service's own process: when it is gone, reconnecting is impossible.
 pub(crate) const THIS_PROCESS: &str = "this process";
 
 fn describe_disconnect(peer: &str, reason: Option<&str>) -> String {

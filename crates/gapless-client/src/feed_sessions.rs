@@ -1,16 +1,15 @@
-//! [`Feeds`]: assigns the frames of the stream to feed sessions. Sequences of the stream continue for its whole life;
-//! in MoldUDP64 and SoupBinTCP each feed session counts from 1.
+//! Sequences of the stream continue for its whole life; in MoldUDP64 and SoupBinTCP each feed session counts from 1.
 
 use gapless_wire::feed_session::FeedSession;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A feed session: a name for a range of the stream.
+/// A name for a range of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
     pub name: FeedSession,
-    /// Sequence of its first frame, which is number 1 in the feed.
+    /// Sequence of frame number 1.
     pub first_sequence: u64,
-    /// Sequence of its last frame, once it has ended.
+    /// Last sequence; `None` until the feed session has ended.
     pub last_sequence: Option<u64>,
 }
 
@@ -20,9 +19,10 @@ impl Feed {
         sequence >= self.first_sequence && self.last_sequence.is_none_or(|last| sequence <= last)
     }
 
-    /// Number in the feed, from 1, of the frame `sequence`.
+    /// Number from 1.
     ///
     /// # Panics
+    ///
     /// If the frame is before the feed.
     #[inline]
     #[must_use]
@@ -31,7 +31,7 @@ impl Feed {
         sequence - self.first_sequence + 1
     }
 
-    /// Sequence in the stream of the frame with `number` in the feed; `None` for 0 and numbers beyond any stream.
+    /// `None` for 0 and numbers beyond any stream.
     #[inline]
     #[must_use]
     pub const fn sequence_of(&self, number: u64) -> Option<u64> {
@@ -42,20 +42,20 @@ impl Feed {
     }
 }
 
-/// Feed sessions of a stream that are still kept, oldest first.
+/// Kept feed sessions, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feeds {
     feeds: Vec<Feed>,
 }
 
 impl Feeds {
-    /// Restores the feed sessions of a snapshot, oldest first.
+    /// Feed sessions of a snapshot, oldest first.
     #[must_use]
     pub const fn restored(feeds: Vec<Feed>) -> Self {
         Self { feeds }
     }
 
-    /// Begins a feed session with the frame `sequence`; an open one ends before it.
+    /// Begins with the frame `sequence`; an open feed session ends before it.
     pub fn begin(&mut self, name: FeedSession, sequence: u64) {
         if let Some(open) = self.feeds.last_mut().filter(|feed| feed.last_sequence.is_none()) {
             open.last_sequence = Some(sequence - 1);
@@ -63,7 +63,7 @@ impl Feeds {
         self.feeds.push(Feed { name, first_sequence: sequence, last_sequence: None });
     }
 
-    /// Ends the open feed session with the frame `sequence`.
+    /// Ends with the frame `sequence`.
     pub fn end(&mut self, sequence: u64) {
         if let Some(open) = self.feeds.last_mut().filter(|feed| feed.last_sequence.is_none()) {
             open.last_sequence = Some(sequence);
@@ -96,7 +96,7 @@ impl Feeds {
         self.feeds.iter().rev().find(|feed| feed.holds(sequence))
     }
 
-    /// Forgets sessions whose last frame is before `first_sequence`, except the newest.
+    /// Forgets sessions that end before `first_sequence`, except the newest.
     pub fn forget_before(&mut self, first_sequence: u64) {
         while self.feeds.len() > 1 && self.feeds[0].last_sequence.is_some_and(|last| last < first_sequence) {
             self.feeds.remove(0);
@@ -116,7 +116,6 @@ impl SharedFeeds {
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Feeds> {
-        // No holder leaves the list in an inconsistent state.
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

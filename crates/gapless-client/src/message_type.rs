@@ -1,6 +1,3 @@
-//! [`MessageType`]: schema, message and encoding; with encoding and decoding of generated messages, shared by clients
-//! and nodes.
-
 use crate::ClientError;
 use gapless_schema::{Encode, Message, MessageSchema, schema_key};
 use gapless_wire::Encoding;
@@ -14,14 +11,13 @@ pub struct MessageType {
 }
 
 impl MessageType {
-    /// Type of a generated message: of its object, encoder or decoder.
+    /// Type of an object, encoder or decoder.
     #[must_use]
     pub const fn of<M: MessageSchema>() -> Self {
         Self { schema: schema_key(M::SCHEMA_ID, M::TEMPLATE_ID), encoding: M::ENCODING }
     }
 }
 
-/// Encodes `message` at the start of `buffer`; returns the length.
 pub(crate) fn encode(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, ClientError> {
     message.encode(buffer).map_err(|error| ClientError::Encode(error.to_string()))
 }

@@ -1,6 +1,5 @@
-//! Progress of a node on the sequencer's machine: a few words in a cache line of its answer ring. The node writes them
-//! regularly, and the sequencer's process reads them for status requests. They are informational; no decision depends
-//! on them.
+//! Words in a cache line of the node's answer ring, read by the sequencer's process for status requests. No decision
+//! depends on them.
 
 use gapless_log::{RingNotes, RingReader};
 
@@ -10,7 +9,7 @@ const PUBLISHED: usize = 2;
 const RESENT: usize = 3;
 const IN_FLIGHT: usize = 4;
 
-/// Values of the state's word; a node never writes 0.
+/// A node never writes 0.
 const REWINDING: u64 = 1;
 const LIVE: u64 = 2;
 
@@ -18,17 +17,17 @@ const LIVE: u64 = 2;
 pub struct NodeProgress {
     /// Next sequence to be read; 0 before it is known.
     pub position: u64,
-    /// Whether it has read everything available; `None` before its first report.
+    /// Everything available has been read; `None` before the first report.
     pub is_live: Option<bool>,
-    /// Frames that it has published, including resent ones.
+    /// Includes resent ones.
     pub frames_published: u64,
     pub frames_resent: u64,
-    /// Messages published and not yet seen in the stream.
+    /// Published and not yet seen in the stream.
     pub in_flight: u32,
 }
 
 impl NodeProgress {
-    /// Current contents of `notes`; any values are possible, because another process wrote them.
+    /// Any values are possible, because another process wrote them.
     #[must_use]
     pub fn read(notes: &RingNotes) -> Self {
         let is_live = match notes.read(STATE) {
@@ -46,7 +45,6 @@ impl NodeProgress {
     }
 }
 
-/// The node's end: writes changed values.
 #[derive(Default)]
 pub(crate) struct ProgressWriter {
     written: ProgressReport,
@@ -55,7 +53,7 @@ pub(crate) struct ProgressWriter {
 }
 
 impl ProgressWriter {
-    /// Notes the node's progress: called once in a poll, one store unless more than the position has changed.
+    /// Called once in a poll; one store unless more than the position has changed.
     #[inline]
     pub fn write(&mut self, ring: &RingReader, position: u64, frames_published: u64, progress: ProgressReport) {
         ring.note(POSITION, position);
@@ -69,13 +67,13 @@ impl ProgressWriter {
     }
 }
 
-/// Progress report that a node passes to its link.
+/// Passed by a node to its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProgressReport {
-    /// Whether it has read everything available.
+    /// Everything available has been read.
     pub is_live: bool,
     pub frames_resent: u64,
-    /// Messages published and not yet seen in the stream.
+    /// Published and not yet seen in the stream.
     pub in_flight: u32,
 }
 

@@ -1,29 +1,23 @@
-//! [`QuietPolls`]: decides when empty polls check that the other side is alive. The check takes a system call, and
-//! reading the clock about 30 ns, so a hot loop does neither at each poll. It reads the clock once in eight polls, and
-//! checks after 50 ms without a message. Used by a client and by a node's link over shared memory.
+//! The check takes a system call, and reading the clock about 30 ns, so a hot loop reads the clock once in eight polls,
+//! and checks after 50 ms without a message.
 
 use std::time::{Duration, Instant};
 
-/// Time without a message after which the other side is checked.
 const ASK_INTERVAL: Duration = Duration::from_millis(50);
-/// Number of fast polls that share one reading of the clock.
 const FAST_POLLS_PER_LOOK: u32 = 8;
-/// Time between two looks above which every poll reads the clock.
 const FAST_POLLS_TIME: Duration = Duration::from_millis(1);
 
-/// Polls since the last message.
 #[derive(Default)]
 pub(crate) struct QuietPolls {
     polls: u32,
     polls_per_look: u32,
     checked_at: Option<Instant>,
-    /// Time of the first empty poll, or of the last check.
     since: Option<Instant>,
     is_forced: bool,
 }
 
 impl QuietPolls {
-    /// Resets the count: a message has arrived.
+    /// A message has arrived.
     #[inline]
     pub fn end(&mut self) {
         self.polls = 0;
@@ -36,14 +30,14 @@ impl QuietPolls {
         self.polls_per_look = 1;
     }
 
-    /// Counts an empty poll; returns whether to read the clock and call [`QuietPolls::take_due_question`].
+    /// Whether to read the clock and call [`QuietPolls::take_due_question`].
     #[inline]
     pub fn take_clock_check(&mut self) -> bool {
         self.polls += 1;
         self.polls >= self.polls_per_look
     }
 
-    /// Returns whether to check the other side at the time `now`; the next check is due an interval later.
+    /// Whether to check the other side now; the next check is due an interval later.
     pub fn take_due_question(&mut self, now: Instant) -> bool {
         self.polls = 0;
         let before = self.checked_at.replace(now);
@@ -62,7 +56,6 @@ impl QuietPolls {
 mod tests {
     use super::*;
 
-    /// Number of clock readings, and times of checks, in `polls` polls of `pace` each.
     fn quiet(polls: u32, pace: Duration) -> (u32, Vec<Duration>) {
         let (mut quiet, begun) = (QuietPolls::default(), Instant::now());
         let (mut looks, mut asks) = (0, Vec::new());
@@ -84,7 +77,6 @@ mod tests {
         assert!(asks.len() == 2 && asks[0] < Duration::from_millis(51), "{asks:?}");
         for pace_ms in [1, 3, 20] {
             let first = quiet(100, Duration::from_millis(pace_ms)).1[0];
-            // Eight polls of a millisecond share a reading.
             assert!(first <= Duration::from_millis(50 + pace_ms.max(8)), "{first:?} at {pace_ms} ms");
         }
         assert_eq!(quiet(3, Duration::from_secs(1)).1, [1, 2].map(Duration::from_secs));

@@ -1,6 +1,5 @@
-//! [`ReplayMerge`]: released frames from any sequence. They come from the window while it has them, else from the
-//! journal; the switch between the two leaves no gap and no duplicate. A slow reader delays no other and costs no
-//! memory elsewhere.
+//! [`ReplayMerge`]: released frames from the window while it has them, else from the journal, without gap or duplicate.
+//! A slow reader delays no other.
 
 use crate::ClientError;
 use gapless_journal::{JournalError, JournalReader, Replay};
@@ -8,31 +7,27 @@ use gapless_log::{FreeCursor, FreeRead, Window};
 use gapless_wire::{Frame, FrameError, aligned_length};
 use std::path::{Path, PathBuf};
 
-/// Reader of a stream that is written in this or another process of this machine.
+/// Reads a stream that is written in this or another process of this machine.
 pub struct ReplayMerge {
     window: Window,
     cursor: FreeCursor,
-    /// Directory of the journal; a stream at tier `memory` has none.
+    /// A stream at tier `memory` has none.
     journal: Option<PathBuf>,
     replay: Option<Replay>,
-    /// Journal reader left for the window, kept for a possible return.
+    /// Kept for a possible return.
     left: Option<Replay>,
-    /// Pieces copied from the window since then.
     copied_since: u32,
-    /// The journal as it was opened, and the released sequence at that time.
     opened: Option<(JournalReader, u64)>,
-    /// Frames copied from the window and not read yet: those from `next` on, padded, up to `filled`.
+    /// Those from `next` on, padded, up to `filled`.
     frames: Vec<u8>,
     next: usize,
     filled: usize,
     sequence: u64,
-    /// Number of times that the window had moved on before a frame was read.
     laps: u64,
 }
 
-/// Number of consecutive pieces from the window after which the journal is closed.
+/// The journal is closed after so many consecutive pieces from the window.
 const COPIED_SINCE_MAX: u32 = 64;
-/// Length of the pieces copied from the window, bytes.
 const COPIED_LENGTH: usize = 16 << 10;
 
 #[derive(Clone, Copy)]
@@ -42,7 +37,7 @@ pub enum ReplayRead<'a> {
 }
 
 impl ReplayMerge {
-    /// Starts at `sequence`; 0 and 1 both mean the first. `journal` is the directory of the stream's journal.
+    /// Starts at `sequence`; 0 and 1 both mean the first.
     #[must_use]
     pub fn new(window: Window, journal: Option<PathBuf>, sequence: u64) -> Self {
         let cursor = window.free_cursor(sequence.max(1));
@@ -76,7 +71,7 @@ impl ReplayMerge {
         self.set_position(sequence);
     }
 
-    /// Closes the journal, so that its deleted segments free their space. It is reopened when needed.
+    /// Closes the journal until it is needed, so that its deleted segments free their space.
     pub fn close_journal(&mut self) {
         if self.replay.is_some() {
             self.set_position(self.sequence);
@@ -91,9 +86,10 @@ impl ReplayMerge {
         (self.next, self.filled) = (0, 0);
     }
 
-    /// Moves back before the last frame read, of `length` bytes, so that it is read again.
+    /// Makes [`ReplayMerge::read`] return the last frame, of `length` bytes, again.
     ///
     /// # Panics
+    ///
     /// If the last frame read does not have this length.
     pub fn step_back(&mut self, length: usize) {
         self.sequence -= 1;
@@ -117,9 +113,10 @@ impl ReplayMerge {
         self.laps
     }
 
-    /// First sequence that is still kept: the journal's, or without a journal the first of the stream.
+    /// Still kept in the journal, or without a journal the first of the stream.
     ///
     /// # Errors
+    ///
     /// The journal cannot be read now.
     pub fn first_held(&self) -> Result<u64, ClientError> {
         let Some(journal) = &self.journal else { return Ok(1) };
@@ -162,10 +159,10 @@ impl ReplayMerge {
         Ok(ReplayRead::Frame(frame))
     }
 
-    /// Passes at most `limit` frames to `take`, of those copied together with the last one read. 0 if
-    /// [`ReplayMerge::read`] has to look for more.
+    /// Passes at most `limit` frames to `take`, of those copied together with the last one read; 0 if there are none.
     ///
     /// # Errors
+    ///
     /// Damage, and those of `take`.
     #[inline]
     pub fn read_copied(
@@ -184,14 +181,12 @@ impl ReplayMerge {
         Ok(count)
     }
 
-    /// Copies the next frames of the window.
     #[inline]
     fn fill(&mut self) -> Result<FreeRead, ClientError> {
         self.next = 0;
         self.filled = 0;
         let read = match self.cursor.read_many(&mut self.frames)? {
             FreeRead::Frame(0) => {
-                // A single frame: the first after a move, or one longer than the buffer.
                 let read = self.cursor.read(&mut self.frames)?;
                 if let FreeRead::Frame(length) = read {
                     self.filled = aligned_length(length);
@@ -243,7 +238,7 @@ impl ReplayMerge {
     fn read_journal(&mut self) -> Result<ReplayRead<'_>, ClientError> {
         let replay = self.replay.as_mut().expect("the caller has looked");
         let next = replay.next_sequence();
-        // The journal may be ahead of the released frames, and unreleased ones may be truncated.
+        // The journal may be ahead, and unreleased frames may be truncated.
         let released = self.window.released_sequence();
         if next > released {
             self.set_position(next);
@@ -268,8 +263,7 @@ impl ReplayMerge {
     }
 }
 
-/// Error for a reader that needs the frame `sequence`. Retention may delete old segments that are still read; a missing
-/// segment is then not damage.
+/// Retention may delete old segments that are still read; a missing segment is then not damage.
 #[cold]
 pub(crate) fn lapped_or_damaged(error: JournalError, journal: &Path, sequence: u64) -> ClientError {
     let is_cut = match &error {

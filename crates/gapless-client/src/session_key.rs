@@ -1,23 +1,20 @@
-//! Names of a session and of a command in a client's program.
-
-/// A session of one [`Client`](crate::Client); stays valid across reconnects.
+/// A session of one [`Client`](crate::Client); valid across reconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey(pub(crate) u32);
 
 impl SessionKey {
-    /// Index of this session in its client, from 0 in the order of opening.
+    /// Position in the order of opening, from 0.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Number of a command in its session. A client that may be killed records it with the command before sending. It has
-/// no meaning in another session.
+/// Has no meaning in another session. A client that may be killed records it with the command before sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandNumber {
     pub session: u64,
-    /// Number in the session, counted from 1: that of the last frame of the command.
+    /// Number of the command's last frame, from 1.
     pub session_seq: u64,
 }
 

@@ -1,5 +1,3 @@
-//! [`StreamLayout`]: paths in the directory of a stream, or of a node with a stream of its own.
-
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +21,13 @@ impl StreamLayout {
         self.root.join("journal")
     }
 
-    /// Directory of the sequencer's state files.
+    /// Sequencer's state files.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.root.join("sequencer")
     }
 
-    /// Directory of the snapshots of a node's service.
+    /// Snapshots of a node's service.
     #[must_use]
     pub fn snapshots(&self) -> PathBuf {
         self.root.join("snapshots")
@@ -47,31 +45,31 @@ impl StreamLayout {
         self.root.join("stream.socket")
     }
 
-    /// File that names the upstream of a relay's directory.
+    /// Names the upstream of a relay's directory.
     #[must_use]
     pub fn origin(&self) -> PathBuf {
         self.root.join("origin")
     }
 
-    /// File of the feed sessions known to a relay.
+    /// Feed sessions known to a relay.
     #[must_use]
     pub fn feeds(&self) -> PathBuf {
         self.root.join("feeds")
     }
 
-    /// File with the recorded output position of a service on this stream; it exists if a service has run.
+    /// Recorded output position; exists if a service has run on this stream.
     #[must_use]
     pub fn outputs(&self) -> PathBuf {
         self.root.join("outputs")
     }
 
-    /// File of the commands of a node's service that no handler accepted.
+    /// Commands of a node's service that no handler accepted.
     #[must_use]
     pub fn dead_letters(&self) -> PathBuf {
         self.root.join("dead-letters.jsonl")
     }
 
-    /// File of the skipped sequences recorded in the stream, read at a start.
+    /// Skipped sequences recorded in the stream, read at a start.
     #[must_use]
     pub fn skips(&self) -> PathBuf {
         self.root.join("skips")

@@ -1,5 +1,4 @@
-//! [`TokenBucket`]: rate limit of one publisher. The generic cell rate algorithm (ITU-T I.371, annex A): one time stamp
-//! is its whole state.
+//! The generic cell rate algorithm (ITU-T I.371, annex A): one time stamp is its whole state.
 
 /// Rate limit of one publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +13,12 @@ pub struct Throttle {
 pub struct TokenBucket {
     interval_ns: u64,
     tolerance_ns: u64,
-    /// Theoretical arrival time of the next frame at an even rate; may be ahead of now by the tolerance.
+    /// Ahead of now by at most the tolerance.
     due_ns: u64,
 }
 
 impl TokenBucket {
-    /// A full bucket. Rates and bursts of 0 count as 1.
+    /// Full. Rates and bursts of 0 count as 1.
     #[must_use]
     pub fn new(throttle: Throttle) -> Self {
         let interval_ns = (1_000_000_000 / u64::from(throttle.frames_per_s.max(1))).max(1);
@@ -33,7 +32,7 @@ impl TokenBucket {
         ((now_ns + self.tolerance_ns).saturating_sub(self.due_ns.max(now_ns))) / self.interval_ns
     }
 
-    /// Takes `frames` at `now_ns`, even more than are available: the debt delays later frames.
+    /// Takes even more frames than are available: the debt delays later ones.
     #[inline]
     pub fn take(&mut self, frames: u64, now_ns: u64) {
         self.due_ns = self.due_ns.max(now_ns) + frames * self.interval_ns;

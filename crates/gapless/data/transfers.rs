@@ -9,14 +9,12 @@
 
 use std::io::Write;
 
-/// Number of accounts; each begins with a deposit.
 const ACCOUNTS: u64 = 100;
 
-/// Notes of transfers. Some need quotes.
 const NOTES: [&str; 8] =
     ["rent", "\"rent, and heating\"", "lunch", "\"the \"\"big\"\" bill\"", "", "book", "\"Zürich, ticket\"", "invoice"];
 
-/// SplitMix64, by Sebastiano Vigna (public domain).
+/// SplitMix64, by Sebastiano Vigna.
 struct Dice(u64);
 
 impl Dice {
@@ -28,15 +26,10 @@ impl Dice {
     }
 }
 
-/// Writes `lines` lines, the header included.
-///
-/// # Errors
-/// A failed write.
 pub fn write(lines: u64, out: &mut impl Write) -> std::io::Result<()> {
     let mut dice = Dice(2026);
     writeln!(out, "id,from,to,amount,note")?;
     for line in 2..=lines {
-        // The id is the line's number, so that a reader finds one by the other.
         let id = line;
         if line < 2 + ACCOUNTS {
             let account = name(line - 2);

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         let count = node.poll(100, |event| match event {
-            // All nodes see all lines in the same order; the return of an own line is its acknowledgement.
+            // All nodes see all lines in one order; the return of an own line is its acknowledgement.
             NodeEvent::Message(message) => {
                 println!("{}{}", if message.own { "> " } else { "  " }, String::from_utf8_lossy(message.payload));
             }

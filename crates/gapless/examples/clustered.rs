@@ -6,8 +6,7 @@
 //! cargo run --release --example clustered -- deposit 5 accounts/member-1 accounts/member-2 accounts/member-3
 //! ```
 //!
-//! Kill the leader between two deposits, or in the middle of one: each is booked once. From another machine the members
-//! are reached by TCP, if their files have `[clients]`: `deposit 5 tcp:alpha:9200 tcp:beta:9200`.
+//! Kill the leader between two deposits, or in the middle of one: each is booked once.
 
 use gapless::client::TCP_PREFIX;
 use gapless::prelude::*;
@@ -44,7 +43,6 @@ impl Service for Account {
 fn run(file: &str) -> Result<(), Box<dyn std::error::Error>> {
     let config = ClusterConfig::load(Path::new(file))?;
     let (stop, stopped) = mpsc::channel();
-    // A second Ctrl-C finds no receiver, and is ignored.
     ctrlc::set_handler(move || _ = stop.send(()))?;
     loop {
         let replica = Replica::start(Account::default(), ReplicaOptions::default(), &config)?;

@@ -2,7 +2,6 @@
 
 use gapless::prelude::*;
 
-/// The last number given.
 #[derive(Default)]
 struct Tickets(u64);
 

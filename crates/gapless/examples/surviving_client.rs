@@ -12,7 +12,7 @@ use std::{error::Error, fs, io, path::Path};
 const DEPOSIT: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The file is as it was or as it is to be, whenever the process is killed.
+/// Atomic: a kill leaves the old file or the new one.
 fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(path.with_extension("new"), bytes)?;
     fs::rename(path.with_extension("new"), path)

@@ -1,7 +1,7 @@
 //! The command bus: commands, aggregates, and an event store that is the stream, with the feature `cqrs`.
 //!
-//! An aggregate decides on commands and is rebuilt from its events. The bus puts the events of each command into the
-//! stream as one transaction, and answers when that is as durable as the tier promises:
+//! The bus puts the events of each command into the stream as one transaction, and answers when that is as durable as
+//! the tier promises:
 //!
 //! ```
 //! use gapless::cqrs::{
@@ -100,7 +100,6 @@ pub use gapless_cqrs::{
 /// ```
 pub use gapless_rpc_macros::FaceCommandMessage as Message;
 
-/// Compiles the code of the guide like the examples of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/commanding.md")]
 struct Guide;

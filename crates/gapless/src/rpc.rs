@@ -80,7 +80,6 @@ pub use gapless_rpc_macros::FaceMessage as Message;
 /// Derives a route and its typed client from a function, for the calls of this module: see the example at its head.
 pub use gapless_rpc_macros::face_route as route;
 
-/// Compiles the code of the guide like the examples of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/calling.md")]
 struct Guide;

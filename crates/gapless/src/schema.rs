@@ -21,7 +21,6 @@ pub use gapless_schema::{
     SbeObject, include_schema, protobuf, sbe, schema_key,
 };
 
-/// Compiles the code of the guide like the example of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/message-schemas.md")]
 struct Guide;

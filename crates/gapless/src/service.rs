@@ -53,7 +53,6 @@ pub use gapless_engine::{
     StateService, StreamService, StreamServiceOptions, Threads,
 };
 
-/// Compiles the code of the guide like the example of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/writing-a-service.md")]
 struct Guide;

@@ -1,6 +1,3 @@
-//! `gapless bench`: one table over all systems, each of its benchmarks at length, and the parts of a message's path one
-//! by one.
-
 use super::{CommandResult, ExitError, INTERRUPTED, interrupt, print, to_stderr};
 use crate::deferred::Deferred;
 use crate::standard_streams;
@@ -146,10 +143,10 @@ enum RpcBenchmark {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    // A measurement takes minutes, so a closed output is refused before.
+    // A measurement takes minutes.
     standard_streams::check_output()?;
     let interrupted = match arguments.benchmark {
-        // A terminal's Ctrl-C reaches the child, too, but its parent ends it after collecting the results.
+        // Ctrl-C reaches the child, too, but its parent ends it after collecting the results.
         Some(Benchmark::Child { .. }) => {
             interrupt()?;
             Arc::default()
@@ -165,9 +162,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
             outcome.map_err(Into::into)
         }
     };
-    // A server runs until it is told to end.
     let is_server = matches!(&arguments.benchmark, Some(Benchmark::Canonical(arguments)) if arguments.is_backup());
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     if is_server || !interrupted.load(Ordering::Relaxed) {
         return outcome;
     }
@@ -215,7 +210,6 @@ fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> CommandResul
     print(&text)
 }
 
-/// Writes the page to the output, and warnings to stderr.
 fn report(arguments: &ReportArguments) -> CommandResult {
     let (text, warnings) = report::run(arguments)?;
     for warning in warnings {

@@ -1,5 +1,3 @@
-//! `gapless broadcast`: calls every instance of a route and prints an outcome for each.
-
 use super::call_end::{as_json, in_one_line, shown};
 use super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::request::{RequestArguments, json_request, route};
@@ -29,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    // Checked first: a call whose reply cannot be printed is not made.
+    // A call whose reply cannot be printed is not made.
     standard_streams::check_output()?;
     route(&arguments.asked.route)?;
     let request = json_request(&arguments.asked.request)?;
@@ -61,12 +59,11 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     Ok(())
 }
 
-/// Puts the reply in one line; line breaks occur only between JSON tokens.
+/// Line breaks occur only between JSON tokens.
 fn without_breaks(reply: &Json) -> String {
     String::from_utf8_lossy(reply.text()).replace(['\n', '\r'], " ").trim().to_owned()
 }
 
-/// Process id, or remote name, which comes from another process.
 fn shown_address(address: &InstanceAddress) -> String {
     shown(&address.to_string())
 }
@@ -77,7 +74,7 @@ fn as_object(address: &InstanceAddress, outcome: &Result<Json, CallError>) -> St
         InstanceAddress::Elsewhere(instance) => ("instance", instance.name.as_str().into()),
     };
     match outcome {
-        // Copied as text, so that numbers of any length are kept.
+        // Copied as text: numbers may have any length.
         Ok(reply) => format!("{{\"{key}\":{instance},\"reply\":{}}}", without_breaks(reply)),
         Err(error) => {
             let mut object = as_json(error);

@@ -1,5 +1,3 @@
-//! `gapless call`: one call of a route, JSON to its handler and JSON back.
-
 use super::call_end::{as_json, in_one_line};
 use super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::request::{RequestArguments, header, headers, json_request, request, route};
@@ -78,7 +76,7 @@ fn retry(name: &str) -> Retry {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    // Checked first: a call whose reply cannot be printed is not made.
+    // A call whose reply cannot be printed is not made.
     standard_streams::check_output()?;
     route(&arguments.asked.route)?;
     if arguments.bytes {
@@ -113,7 +111,6 @@ fn call<M: Message>(arguments: &Arguments, request: M, headers: Headers) -> Resu
     caller.call(request).map_err(|error| no_reply(arguments, &error))
 }
 
-/// Error of a failed call; with `--json` it is printed as an object, too.
 fn no_reply(arguments: &Arguments, error: &CallError) -> Box<dyn Error> {
     if arguments.json
         && let Err(unprinted) = print(as_json(error).to_string().as_bytes(), true)
@@ -123,7 +120,7 @@ fn no_reply(arguments: &Arguments, error: &CallError) -> Box<dyn Error> {
     exit_error(in_one_line(&arguments.asked.route, error, arguments.wait.is_none()))
 }
 
-/// Wraps the reply without parsing it, since its numbers may have any length.
+/// The reply is not parsed, since its numbers may have any length.
 fn object_of(reply: &[u8]) -> Vec<u8> {
     [b"{\"reply\":", reply.trim_ascii(), b"}"].concat()
 }

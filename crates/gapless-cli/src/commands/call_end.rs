@@ -1,14 +1,12 @@
-//! Failed calls in the words of the command line: text from peers is escaped and cut, and advice names this program's
-//! options.
+//! Failed calls in the words of the command line: text from peers is escaped and cut.
 
 use crate::printable;
 use gapless_rpc::{CallError, Refusal};
 use serde_json::{Value, json};
 
-/// Limit of a line that includes text from peers.
 const LINE_LENGTH_MAX: usize = 1 << 10;
 
-/// Describes the failure of a call of `route`. `can_wait`: the command has `--wait`, and it was not given.
+/// `can_wait`: the command has `--wait`, and it was not given.
 pub(crate) fn in_one_line(route: &str, error: &CallError, can_wait: bool) -> String {
     shown(&match error {
         CallError::NoRoute { reason, .. } if can_wait && reason.is_empty() => {
@@ -23,7 +21,6 @@ pub(crate) fn in_one_line(route: &str, error: &CallError, can_wait: bool) -> Str
     })
 }
 
-/// Describes the failure for programs: text, kind, and the code and payload of a refusal.
 pub(crate) fn as_json(error: &CallError) -> Value {
     let mut object = json!({ "error": error.to_string(), "kind": error.kind() });
     if let CallError::Refused { refusal, .. } = error {
@@ -38,7 +35,7 @@ pub(crate) fn as_json(error: &CallError) -> Value {
     object
 }
 
-/// Payload of a refusal, if it has one: JSON as a value, text as a string, other bytes as hexadecimal digits.
+/// JSON as a value, text as a string, other bytes as hexadecimal digits.
 fn payload(refusal: &Refusal) -> Option<Value> {
     let bytes = &*refusal.payload;
     let text = || {
@@ -48,7 +45,7 @@ fn payload(refusal: &Refusal) -> Option<Value> {
     (!bytes.is_empty()).then(|| serde_json::from_slice(bytes).unwrap_or_else(|_| text().into()))
 }
 
-/// Makes text from peers printable: escapes invisible characters, and cuts a long text, saying by how much.
+/// Escapes invisible characters, and cuts a long text, saying by how much.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown = String::new();
     for (at, letter) in text.char_indices() {

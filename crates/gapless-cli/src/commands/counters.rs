@@ -1,5 +1,3 @@
-//! `gapless counters`: reads the counters of a running node, once or at an interval. Never writes.
-
 use super::watch::sleep_until;
 use super::{CommandResult, interrupt, is_printed};
 use crate::printable::escaped;
@@ -46,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         .into());
     }
     let reader = CountersReader::open(&path)?;
-    // The counters file of a killed process is still there.
+    // Left by a killed process.
     if !reader.is_owned() {
         let (path, process) = (path.display(), reader.owner_pid());
         return Err(format!(
@@ -63,7 +61,6 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         }
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else { return Ok(()) };
         before = Some((now, values));
-        // A node removes the file at its end, unless it is killed.
         if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed) || !path.exists() || !reader.is_owned())
         {
             return Ok(());

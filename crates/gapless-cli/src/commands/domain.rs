@@ -1,5 +1,4 @@
-//! [`DomainArguments`]: the domain of the commands for calls. Only `serve` creates one; calling and looking create
-//! nothing.
+//! Only `serve` creates a domain; calling and looking create nothing.
 
 use super::domain_directory::{lacks_owner_permissions, reason_against, reason_not_a_domain, reason_not_searched};
 use super::{ExitError, UsageError};
@@ -22,16 +21,11 @@ pub(crate) struct DomainArguments {
 }
 
 const NAMED_MAX: usize = 10;
-/// Delay of the watch in a process that only calls or looks; most have ended before.
+/// Most commands that only call or look have ended before.
 const WATCH_AFTER: Duration = Duration::from_millis(50);
-/// Interval of attempts while a domain is waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl DomainArguments {
-    /// Opens the domain, or creates it.
-    ///
-    /// # Errors
-    /// A domain that cannot be opened or created, a directory in use for something else.
     pub(crate) fn open_or_create(&self) -> Result<Domain, Box<dyn Error>> {
         self.open_with(DomainOptions::default())
     }
@@ -47,23 +41,18 @@ impl DomainArguments {
         opened.map_err(options_error)
     }
 
-    /// Opens an existing domain.
-    ///
-    /// # Errors
-    /// A missing domain, with the existing ones; a domain that cannot be opened as it is, because a look changes
-    /// nothing.
+    /// Changes nothing. The error of a missing domain names the existing ones.
     pub(crate) fn open(&self) -> Result<Domain, Box<dyn Error>> {
         Ok(self.open_within(Duration::ZERO)?.0)
     }
 
-    /// Like [`DomainArguments::open`], but waits for the domain to appear. Also returns the time waited.
+    /// Waits for the domain to appear. Also returns the time waited.
     pub(crate) fn open_within(&self, wait: Duration) -> Result<(Domain, Duration), Box<dyn Error>> {
         let name = match self.place()? {
             DomainLocation::Named(name) => Some(name),
             DomainLocation::Path(_) => None,
         };
         let path = self.path()?;
-        // The parent of a named domain is opened, too.
         let parent = name.as_ref().and_then(|_| path.parent());
         let (begun, mut waited) = (Instant::now(), Duration::ZERO);
         // A new directory gets its mode a moment later.
@@ -95,7 +84,7 @@ impl DomainArguments {
         }
     }
 
-    /// Error of a missing domain. If none was named, it lists the domains of supervisors in this folder.
+    /// Lists the domains of supervisors in this folder if none was named.
     fn missing_domain(&self, name: Option<&str>, path: &Path) -> Box<dyn Error> {
         let is_named = self.domain.is_some() || self.directory.is_some() || std::env::var_os(DOMAIN_VARIABLE).is_some();
         let here = if is_named { Vec::new() } else { supervisor_domains(Path::new(".")) };
@@ -108,7 +97,7 @@ impl DomainArguments {
     }
 }
 
-/// Parses a domain as given by an option: a name, or an absolute path, as in `GAPLESS_DOMAIN`.
+/// A name or an absolute path, as in `GAPLESS_DOMAIN`.
 pub(crate) fn place_of(name: &str) -> DomainLocation {
     if name.starts_with('/') {
         DomainLocation::Path(PathBuf::from(name))
@@ -120,7 +109,6 @@ pub(crate) fn place_of(name: &str) -> DomainLocation {
 fn supervisor_domains(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let states = entries.filter(|entry| entry.path().join("guardian.lock").exists());
-    // Without a leading "./", as typed.
     let domains = states.map(|entry| PathBuf::from(entry.file_name()).join("domain"));
     let mut found: Vec<PathBuf> = domains.filter(|path| folder.join(path).is_dir()).collect();
     found.sort();
@@ -135,7 +123,7 @@ pub(crate) fn path_of(place: DomainLocation) -> Result<PathBuf, Box<dyn Error>> 
     }
 }
 
-/// Domain named by the environment. Not by clap, where an option from the environment would conflict with --directory.
+/// Clap is not used: an option from the environment would conflict with --directory.
 pub(crate) fn domain_of_environment() -> Result<Option<DomainLocation>, UsageError> {
     DomainLocation::from_environment().map_err(|error| UsageError(format!("{DOMAIN_VARIABLE}: {error}")))
 }
@@ -144,8 +132,7 @@ fn has_domain(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Error of a missing domain. The exit code is that of a call of an unserved route: the domain may come with its first
-/// server.
+/// Exits like a call of an unserved route: the domain may come with its first server.
 pub(crate) fn missing_domain(name: Option<&str>, path: &Path) -> Box<dyn Error> {
     let Some(name) = name else {
         return exit_error(format!("{}: there is no such directory, so nobody serves there", path.display()));
@@ -179,7 +166,6 @@ pub(crate) fn options_error(error: RpcError) -> Box<dyn Error> {
     }
 }
 
-/// Error of a command for calls without its result; the program exits with 1.
 pub(crate) fn exit_error(reason: impl ToString) -> Box<dyn Error> {
     Box::new(ExitError { code: 1, reason: reason.to_string() })
 }

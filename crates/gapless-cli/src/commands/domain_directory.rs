@@ -1,25 +1,20 @@
-//! Reasons not to open a directory as a domain. Checked before it is opened, because opening completes the mode of a
-//! new directory, and would advise to close one that is open to others, which is wrong for `/tmp`.
+//! Reasons not to open a directory as a domain. Checked first, because opening completes the mode of a new directory,
+//! and advises to close one that is open to others, which is wrong for `/tmp`.
 
 use rustix::process::geteuid;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Permissions that the owner needs.
 const MODE_OWN: u32 = 0o700;
-/// Permissions of other users.
 const MODE_OTHERS: u32 = 0o077;
-/// Restricts removal of files to their owners.
 const MODE_STICKY: u32 = 0o1000;
 
-/// Reason for which a command that only looks does not open the directory; `None` if it is missing, or left to the
-/// checks of opening.
 pub(crate) fn reason_against(path: &Path) -> Option<String> {
     reason_not_searched(path).or_else(|| reason_not_a_domain(path))
 }
 
-/// Reason for which the directory is not searched: it belongs to another user, or its owner has closed it.
+/// The directory belongs to another user, or its owner has closed it.
 pub(crate) fn reason_not_searched(path: &Path) -> Option<String> {
     let found = path.symlink_metadata().ok()?;
     let shown = path.display();
@@ -33,7 +28,6 @@ pub(crate) fn reason_not_searched(path: &Path) -> Option<String> {
     None
 }
 
-/// Reason for which no domain is expected there: others use the directory for something else.
 pub(crate) fn reason_not_a_domain(path: &Path) -> Option<String> {
     let found = path.symlink_metadata().ok().filter(Metadata::is_dir)?;
     let mode = found.mode() & 0o7777;
@@ -54,14 +48,12 @@ pub(crate) fn foreign_owner(found: &Metadata) -> Option<String> {
         .then(|| format!("it belongs to the user {}; this process runs as the user {own}", found.uid()))
 }
 
-/// Whether the owner lacks permissions that a domain needs: the directory was just created under a strict umask, or
-/// closed on purpose.
+/// The directory was just created under a strict umask, or closed on purpose.
 pub(crate) fn lacks_owner_permissions(path: &Path) -> bool {
     path.symlink_metadata()
         .is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & MODE_OWN != MODE_OWN)
 }
 
-/// Whether the directory has files of a domain: sockets and locks of instances, or counters.
 pub(crate) fn has_domain_files(path: &Path) -> bool {
     let is_one = |name: &str| {
         name.starts_with("copy-") && [".sock", ".lock"].iter().any(|ending| name.ends_with(ending))

@@ -1,6 +1,3 @@
-//! The subcommands, one file each. Shared parts: `pipe` (standard output), `watch` (periodic output), `time_text`
-//! (times); for calls, `domain`, `domain_directory`, `request` and `call_end`.
-
 pub(crate) mod bench;
 pub(crate) mod bridge;
 pub(crate) mod broadcast;
@@ -30,7 +27,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Like `eprintln!`, but ignores a closed standard error or a full disk.
+/// Ignores a closed standard error and a full disk.
 macro_rules! to_stderr {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -41,7 +38,7 @@ pub(crate) use to_stderr;
 
 pub(crate) type CommandResult = Result<(), Box<dyn std::error::Error>>;
 
-/// Invalid combination of options; the program exits with 2.
+/// Exits with 2.
 #[derive(Debug)]
 pub(crate) struct UsageError(pub(crate) String);
 
@@ -60,7 +57,6 @@ pub(crate) fn check_order(from: Option<u64>, to: Option<u64>) -> Result<(), Usag
     }
 }
 
-/// Error with its own exit code.
 #[derive(Debug)]
 pub(crate) struct ExitError {
     pub(crate) code: u8,
@@ -75,8 +71,7 @@ impl std::fmt::Display for ExitError {
 
 impl std::error::Error for ExitError {}
 
-/// Outcome of a command that runs until it is stopped. A lack of room, memory or descriptors has its own exit code, by
-/// which a supervisor recognises a shortage.
+/// A lack of room, memory or descriptors has its own exit code, by which a supervisor recognises a shortage.
 pub(crate) fn of_host(outcome: CommandResult) -> CommandResult {
     outcome.map_err(|error| match shortage::is_shortage(&*error) {
         true => ExitError { code: shortage::EXIT_CODE, reason: error.to_string() }.into(),
@@ -84,14 +79,12 @@ pub(crate) fn of_host(outcome: CommandResult) -> CommandResult {
     })
 }
 
-/// Counts Ctrl-C, SIGTERM and SIGHUP, for a command that handles the second one, too. The third ends the program at
-/// once.
+/// Counts Ctrl-C, SIGTERM and SIGHUP. The third ends the program at once.
 pub(crate) fn interrupts() -> Result<Arc<AtomicU32>, ctrlc::Error> {
     let count = Arc::<AtomicU32>::default();
     let counted = Arc::clone(&count);
     signals::kept_ignored(|| {
         ctrlc::set_handler(move || {
-            // Relaxed: the count guards no data; a poll sees it some time later.
             if counted.fetch_add(1, Ordering::Relaxed) >= 2 {
                 std::process::exit(INTERRUPTED.into());
             }
@@ -100,19 +93,19 @@ pub(crate) fn interrupts() -> Result<Arc<AtomicU32>, ctrlc::Error> {
     Ok(count)
 }
 
-/// Exit code of a status command whose subject is unhealthy; 0 if healthy.
+/// Exit code of a status command.
 pub(crate) const UNHEALTHY: u8 = 1;
-/// Exit code of a status command whose subject does not run.
+/// Exit code of a status command.
 pub(crate) const NOT_RUNNING: u8 = 3;
 
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Returns a flag that Ctrl-C sets; it also ends a [`std::thread::park_timeout`] of the calling thread. The second
-/// Ctrl-C ends the program at once.
+/// Set by Ctrl-C, which also ends a [`std::thread::park_timeout`] of the calling thread. The second Ctrl-C ends the
+/// program at once.
 pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
-    // Counted here, since others may set the flag, too, as when a child process ends by the same Ctrl-C.
+    // Counted here: a child process that ends by the same Ctrl-C may set the flag, too.
     let mut is_second = false;
     let asking = std::thread::current();
     signals::kept_ignored(|| {
@@ -120,7 +113,6 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
             if std::mem::replace(&mut is_second, true) {
                 std::process::exit(INTERRUPTED.into());
             }
-            // Relaxed: the flag guards no data; a poll sees it some time later.
             flag.store(true, Ordering::Relaxed);
             asking.unpark();
         })
@@ -128,17 +120,16 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     Ok(interrupted)
 }
 
-/// Prints to stdout. A reader that has gone, as `head` does, ends the output and is not an error.
+/// A reader that has gone, as `head` does, ends the output and is not an error.
 pub(crate) fn print(text: &str) -> CommandResult {
     is_printed(text)?;
     Ok(())
 }
 
-/// Prints a line of a command that continues after a failed write: the disk may be full, the reader gone, standard
-/// output closed. The next printed line gives the number of lost ones.
+/// The command continues after a failed write: the disk may be full, standard output closed. The next printed line
+/// gives the number of lost ones.
 pub(crate) fn announce(line: &str) {
     static LOST: AtomicU32 = AtomicU32::new(0);
-    // Relaxed: the count guards no data.
     let lost = LOST.load(Ordering::Relaxed);
     let before =
         if lost == 0 { String::new() } else { format!("({lost} lines before this one could not be printed)\n") };
@@ -148,15 +139,16 @@ pub(crate) fn announce(line: &str) {
     }
 }
 
-/// Like [`print`], for repeated text; `false` if the reader has gone.
+/// `false` if the reader has gone.
 pub(crate) fn is_printed(text: &str) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
     closed_is_fine(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// Result of a write to standard output; `false` if it is a pipe whose reader has gone.
+/// `false` if standard output is a pipe whose reader has gone.
 ///
 /// # Errors
+///
 /// Standard output was closed from the beginning, or cannot be written.
 pub(crate) fn closed_is_fine(written: io::Result<()>) -> io::Result<bool> {
     standard_streams::check_output()?;

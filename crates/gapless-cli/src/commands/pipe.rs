@@ -1,11 +1,8 @@
-//! Standard output that may be a pipe whose reader goes away.
-
 use super::CommandResult;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-/// Discards the buffer, which must not be written at the drop.
 pub(crate) fn discard_output<W: Write>(stdout: BufWriter<W>) -> CommandResult {
     let (_stdout, _unwritten) = stdout.into_parts();
     Ok(())
@@ -18,7 +15,6 @@ pub(crate) fn is_reader_gone(pause: Duration) -> io::Result<bool> {
     let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
     let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
     match poll(&mut polled, Some(&pause)) {
-        // A signal; the caller checks its flag next.
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(errno) => return Err(errno.into()),
     }

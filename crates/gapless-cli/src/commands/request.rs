@@ -1,4 +1,4 @@
-//! Parses route, request and headers of a call. Errors exit with 2 before anything is sent.
+//! Errors exit with 2 before anything is sent.
 
 use super::UsageError;
 use crate::printable::escaped;
@@ -13,7 +13,6 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 const REQUEST_LENGTH_MAX: usize = 16 << 20;
-/// Delay before the notice that the request is still being read.
 const SAID_AFTER: Duration = Duration::from_secs(1);
 
 /// Route and request of a call.
@@ -31,7 +30,7 @@ pub(crate) fn route(name: &str) -> Result<(), UsageError> {
     route_name::check(name).map_err(|error| UsageError(error.to_string()))
 }
 
-/// Reads a request: the text itself, `@FILE`, or `-` for standard input.
+/// The text itself, `@FILE`, or `-` for standard input.
 pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, UsageError> {
     let mut bytes = Vec::new();
     // One more byte shows that the request is too long.
@@ -57,7 +56,6 @@ pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, UsageError> {
     Ok(bytes)
 }
 
-/// Prints a notice if reading takes long; dropped at the end of the input.
 struct Waiting {
     _is_over: Sender<()>,
 }

@@ -1,5 +1,3 @@
-//! `gapless schema`: generates Rust and protobuf from SBE schemas, or checks them.
-
 use super::{CommandResult, print, to_stderr};
 use clap::{Args, Subcommand};
 use gapless_schema::generate::Generator;
@@ -54,7 +52,6 @@ fn check(schemas: &[PathBuf], sbe_only: bool) -> CommandResult {
             Err(error) => wrong.push(error.to_string()),
         }
     }
-    // One line each; the last is returned as the program's error.
     let Some(last) = wrong.pop() else { return Ok(()) };
     wrong.iter().for_each(|error| to_stderr!("gapless: {error}"));
     Err(last.into())

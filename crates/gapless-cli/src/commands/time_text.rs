@@ -1,6 +1,4 @@
-//! [`time`]: durations for people.
-
-/// Formats a time with three digits and its unit; a missing measurement is 0.
+/// Three digits and the unit; a missing measurement is 0.
 pub(crate) fn time(time_ns: u64) -> String {
     const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
     if time_ns == 0 {

@@ -1,5 +1,3 @@
-//! `gapless validate`: checks the file of a supervisor completely, and shows its content. Starts nothing.
-
 use super::supervisor::load;
 use super::{CommandResult, print};
 use clap::Args;

@@ -1,12 +1,10 @@
-//! Prints text periodically until Ctrl-C, overwriting a terminal.
-
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-/// Limit of one sleep, so that Ctrl-C is noticed.
+/// Limits a sleep, so that Ctrl-C is noticed.
 const PIECE: Duration = Duration::from_millis(50);
 
-/// Sleeps until then; `false` if `is_over` ended it.
+/// `false` if `is_over` ended it.
 pub(crate) fn sleep_until(until: Instant, is_over: impl Fn() -> bool) -> bool {
     loop {
         if is_over() {
@@ -20,7 +18,7 @@ pub(crate) fn sleep_until(until: Instant, is_over: impl Fn() -> bool) -> bool {
     }
 }
 
-/// Escape sequence that clears a terminal before text is printed again; empty for other output.
+/// Empty for output other than a terminal.
 pub(crate) fn clear(is_text_again: bool) -> &'static str {
     if is_text_again && std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" }
 }

@@ -1,4 +1,4 @@
-//! `gapless bridge` as processes, without a broker: its file is checked, and its status is shown.
+//! `gapless bridge` as processes, without a broker.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -19,9 +19,7 @@ fn status(folder: &Path, more: &[&str]) -> ProgramOutput {
     run(folder, &[&STATUS, more].concat())
 }
 
-/// Writes the file of a bridge whose broker does not exist, with further lines.
 fn write_file(folder: &Path, more: &str) {
-    // The port of a closed listener.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let kafka = format!("[kafka]\nbrokers = [\"127.0.0.1:{port}\"]\nname = \"berlin\"\n");
     std::fs::write(folder.join("bridge.toml"), format!("{kafka}{more}[domain]\ndirectory = \"domain\"\n")).unwrap();

@@ -1,4 +1,3 @@
-//! `gapless bench compare`: its verdict on builds with known figures, and on a build and itself.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, run};
@@ -11,7 +10,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Creates a program that reports about `per_s` messages a second for every workload, with a little variation.
 fn build(directory: &Path, name: &str, per_s: u64) {
     let script = format!(
         r#"#!/bin/sh
@@ -77,7 +75,7 @@ fn program_is_compared_with_itself() {
     let (a, b, floors): (Vec<f64>, Vec<f64>, Vec<f64>) = (values("a"), values("b"), values("floor_a_ns"));
     assert_eq!((a.len(), b.len()), (floors.len(), floors.len()), "each with its floor: {row:#}");
     assert!(a.iter().chain(&b).chain(&floors).all(|value| *value > 0.0), "{row:#}");
-    // A build compared with itself may be called slower once in twenty runs, and the exit code then agrees.
+    // A build compared with itself may be called slower once in twenty runs.
     assert_eq!(ended.code, Some(if row["verdict"] == "slower" { 3 } else { 0 }), "{row:#}");
 }
 
@@ -87,7 +85,6 @@ fn results_survive_a_later_failure() {
     let directory = directory.path();
     build(directory, "quick", 1_000_000);
     build(directory, "slow", 900_000);
-    // Fails at the last run.
     let script = fs::read_to_string(directory.join("slow")).unwrap();
     program(
         directory,
@@ -127,7 +124,6 @@ fn unsaved_report_is_still_printed() {
     assert!(ended.stdout.contains("slower") && ended.stderr.contains("/dev/full"), "{ended:?}");
 }
 
-/// A signal to the comparison alone ends its child processes, too.
 #[test]
 fn signal_ends_a_hanging_build() {
     let directory = tempfile::tempdir().unwrap();
@@ -135,7 +131,7 @@ fn signal_ends_a_hanging_build() {
     build(directory, "good", 1_000_000);
     // A shell that waits for another process handles a signal when that ends; both get it.
     program(directory, "hanging", "#!/bin/sh\ntouch it-hangs\nsleep 1000\n");
-    // A background test may have been started with interrupts ignored, which children inherit.
+    // A background test may have interrupts ignored, which children inherit.
     let mut comparison = Command::new("env")
         .args(["--default-signal=INT,TERM", env!("CARGO_BIN_EXE_gapless"), "bench", "compare", "hanging", "good"])
         .current_dir(directory)
@@ -146,7 +142,7 @@ fn signal_ends_a_hanging_build() {
         .unwrap();
     until_some("it hangs", || directory.join("it-hangs").exists().then_some(()));
     kill_process(Pid::from_child(&comparison), Signal::TERM).unwrap();
-    // The pipes stay open as long as the hanging process lives.
+    // The hanging process holds the pipes open.
     until_some("the end", || comparison.try_wait().unwrap());
     let output = comparison.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -1,5 +1,3 @@
-//! `gapless bench canonical -v`: primary and backup over each link between them, of either program, on one machine and
-//! as two commands; failing rows, killed runs, reused directories.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{LongRun, rows};
@@ -31,7 +29,7 @@ fn compares_its_copies(directory: &Path, link: &str, transport: &str, floor: &st
     let row = &report["rows"][0];
     assert_eq!(row["verified"], true, "{report:#}");
     assert_eq!(row["config"]["transport"], transport);
-    // On a busy machine the rate may be missed, and the row then has no floor.
+    // A busy machine may miss the rate, and the row then has no floor.
     assert!(row["floor_name"] == floor || row["rate_reached"] == false, "{report:#}");
     assert!(row["bare"]["latency_ns"]["p99"].is_u64() && row["tail"]["p99"].is_string(), "{report:#}");
     assert_eq!((&row["lost"], &row["duplicated"]), (&0.into(), &0.into()));
@@ -48,7 +46,6 @@ fn canonical(directory: &Path, words: &str) -> ProgramOutput {
     run(directory, &["bench", "canonical"].into_iter().chain(words.split(' ')).collect::<Vec<_>>())
 }
 
-/// Report of a run that may have missed its rate on a busy machine, but has not failed otherwise.
 #[track_caller]
 fn report_of(ended: &ProgramOutput, directory: &Path) -> Value {
     let text = std::fs::read_to_string(directory.join("out.json")).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
@@ -112,7 +109,6 @@ fn directory_is_reused_with_options() {
     }
 }
 
-/// Whether a process of the row had a thread of this name, and on these CPUs if given.
 fn has_thread(row: &Value, process: &str, name: &str, cpus: Option<&str>) -> bool {
     let threads = row["config"][process].as_array().unwrap();
     threads.iter().any(|thread| thread["name"] == name && cpus.is_none_or(|cpus| thread["cpus"] == cpus))
@@ -128,7 +124,7 @@ fn detached_threads_of_a_cluster_exist() {
         rows(&report_of(&ended, directory.path()))[0].clone()
     };
     let plain = run_with("-W");
-    // The service shares the member's thread, which then has no name of its own.
+    // The service shares the member's thread.
     for process in ["primary_threads", "backup_threads"] {
         let is_absent = |name: &str| !has_thread(&plain, process, name, None);
         assert!(["replica-sender", "member", "sender"].into_iter().all(is_absent), "{plain:#}");
@@ -152,7 +148,7 @@ fn detached_threads_of_a_cluster_exist() {
 
 #[test]
 fn interrupted_cluster_reports() {
-    // By a signal to the program, and by Ctrl-C, which reaches its backup, too.
+    // Ctrl-C reaches the backup, too.
     for reaches_backup in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let line = "canonical -v -l sbe.serial -c 10000000 -r 1000 -t 0 -i 0.02 -a --json out.json";
@@ -245,7 +241,6 @@ fn next_run_cleans_after_a_kill() {
     let backup = child_of(long.pid()).unwrap();
     drop(long);
     let command_line = format!("/proc/{}/cmdline", backup.as_raw_nonzero());
-    // Empty for a process that has ended and was not waited for.
     until("the backup has ended", || std::fs::read(&command_line).map_or(true, |bytes| bytes.is_empty()));
     assert_eq!(names(directory.path()).len(), 1, "what is left");
     let _turn = turn();

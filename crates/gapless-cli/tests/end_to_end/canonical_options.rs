@@ -1,5 +1,4 @@
-//! `gapless bench canonical`: each option, by its effects visible from outside. Options share runs, because each run
-//! measures the machine's floor for two seconds.
+//! Options share runs, because each run measures the machine's floor for two seconds.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, names, run};
@@ -11,7 +10,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A CPU that no test machine has.
 const MISSING_CPU: &str = "[1000]";
 
 fn canonical(directory: &Path, words: &str) -> ProgramOutput {
@@ -20,12 +18,10 @@ fn canonical(directory: &Path, words: &str) -> ProgramOutput {
     run(directory, &line)
 }
 
-/// Whether the row has a ratio with its floor, unless it missed its rate.
 fn has_floor(row: &Value) -> bool {
     row["floor_ratio"].is_number() != (row["rate_reached"] == false)
 }
 
-/// The single row of a report, after the checks that apply to every report.
 fn row(report: &Value) -> &Value {
     assert_eq!(report["benchmark"], "canonical");
     assert_eq!(report["rows"].as_array().unwrap().len(), 1);
@@ -43,7 +39,6 @@ fn has_note(report: &Value, words: &[&str]) -> bool {
     notes.iter().any(|note| words.iter().all(|word| note.as_str().unwrap().contains(word)))
 }
 
-/// Segments below a `--log-location`.
 fn segments(location: &Path) -> Vec<PathBuf> {
     let journal = location.join("journal");
     names(&journal).iter().filter(|name| name.ends_with(".segment")).map(|name| journal.join(name)).collect()
@@ -56,7 +51,6 @@ fn rate_masks_and_files_in_memory() {
         "-l sbe.serial -c 1,300 -r 1000 -t 0 -b --sessions 10 --repeat-percent 50 --json out.json -j {MISSING_CPU} -y {MISSING_CPU}"
     );
     let ended = canonical(directory.path(), &words);
-    // Interval figures: the run lasts longer than one interval of a second.
     assert!(ended.stderr.contains("p99"), "{}", ended.stderr);
     let table = ended.good();
     assert!(table.contains("sbe.serial") && table.contains("floor"), "{table}");
@@ -78,7 +72,6 @@ fn rate_masks_and_files_in_memory() {
     for option in ["--injector-cpu-mask", "--service-cpu-mask"] {
         assert!(has_note(&report, &[option, "CPU 1000 is not there"]), "{:?}", report["notes"]);
     }
-    // Latencies next to the JSON; no journal.
     assert_eq!(names(directory.path()), ["out.hlog", "out.json"]);
     let hlog = std::fs::read_to_string(directory.path().join("out.hlog")).unwrap();
     assert!(hlog.starts_with('#') && hlog.contains("HIST"), "{hlog}");
@@ -101,7 +94,6 @@ fn unwritable_output_is_refused_first() {
         let refused = canonical(directory.path(), &words).error(2);
         assert!(refused.contains(expected), "{words}: {refused}");
     }
-    // The default latency data file.
     let refused = canonical(Path::new("/proc"), run).error(2);
     assert!(refused.contains("canonical.hlog") && refused.contains("--no-latency-writes"), "{refused}");
     assert!(names(directory.path()).is_empty());
@@ -114,7 +106,6 @@ fn interrupt_prints_and_has_own_code() {
     let words = ["bench", "canonical", "-l", "sbe.serial", "-c", "60000", "-r", "1000", "-t", "0", "-b", "-a"];
     let mut running = Process::start(gapless(directory.path(), &words).stderr(Stdio::piped()));
     let said = running.error_lines();
-    // Figures of an interval show that it measures.
     assert!(said.iter().any(|line| line.contains("p99")), "it prints figures each second");
     running.interrupt();
     let printed = running.rest().join("\n");
@@ -147,7 +138,7 @@ fn journal_location_length_and_threads() {
     let report = read_json(directory.path().join("out.json"));
     let config = &row(&report)["config"];
     assert_eq!(config["tier"], "journal");
-    // An empty Car is its fixed part, shorter than the full one of 159 bytes.
+    // An empty Car is its fixed part; the full one has 159 bytes.
     assert!(config["payload_bytes"].as_u64().unwrap() < 120, "{config}");
     for agent in ["journaler", "sender"] {
         assert!(has_note(&report, &["plan", agent]), "{agent}: {:?}", report["notes"]);
@@ -190,13 +181,11 @@ fn prepared_rate_is_shown_separately() {
     let file = std::fs::File::open(&segments[0]).unwrap();
     let hole = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(0)).unwrap();
     assert_eq!(hole, 4 << 20, "zeros were written, not left out");
-    // A run that continues a journal has no prepared segment.
     canonical(directory.path(), words).good();
     let report = read_json(directory.path().join("out.json"));
     assert!(report["rows"][0].get("prepared_per_s").is_none(), "{report}");
 }
 
-/// Write system calls of the whole run.
 fn writes_of(directory: &Path, words: &str) -> u64 {
     let _turn = turn();
     let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();

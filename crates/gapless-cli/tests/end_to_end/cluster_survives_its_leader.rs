@@ -1,6 +1,3 @@
-//! Three members as processes, killed while lines are published: every acknowledged line is present, once and in order,
-//! on every member.
-
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::turn;
@@ -103,7 +100,6 @@ impl Cluster {
         each.flat_map(|directory| ["--directory".to_owned(), directory.display().to_string()]).collect()
     }
 
-    /// The lines that a member has released, once there are `count`.
     #[track_caller]
     fn lines(&self, member: usize, count: usize) -> Vec<String> {
         let directory = self.directory.join(format!("member-{member}"));
@@ -134,7 +130,6 @@ fn lines(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("line {number}")).collect()
 }
 
-/// Publishes lines at a rate, and kills the leader `kills` times meanwhile.
 fn survives(options: &[&str], kills: usize) {
     const COUNT: usize = 6000;
     let root = tempfile::tempdir().unwrap();
@@ -195,7 +190,6 @@ fn lead_is_transferred() {
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert!(text(&done.stdout).starts_with(&format!("member {next} leads in term")), "{}", text(&done.stdout));
     assert_eq!(cluster.leader(), next);
-    // A follower refuses, and so does a process outside the cluster.
     let refused = transfer(leader);
     let said = text(&refused.stderr);
     let words = format!("member {leader} does not lead: member {next} at 127.0.0.1:");

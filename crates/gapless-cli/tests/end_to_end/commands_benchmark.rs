@@ -1,5 +1,3 @@
-//! `gapless bench commands`: every row with its floor and the canonical row; every outcome is verified, and no file
-//! left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{LongRun, processes_of, report, rows};
@@ -79,7 +77,6 @@ fn script(directory: &Path, name: &str, text: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Report of Axon's rows, with only the programs of a directory on the PATH.
 fn axon_report(programs: &Path, part: &str) -> (Value, String) {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
@@ -101,7 +98,6 @@ fn axon_is_built_if_java_is_installed() {
         "{table}"
     );
 
-    // The script receives the whole source, and reports its counts.
     script(programs.path(), "mvn", "read -r line < pom.xml && test -f src/main/java/gapless/Main.java");
     script(
         programs.path(),

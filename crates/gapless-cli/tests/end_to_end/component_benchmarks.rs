@@ -1,5 +1,3 @@
-//! `gapless bench serialization|log|link|messaging|persistence|storage|time`: figures, floors and ratios of one run, in
-//! a table and in the JSON.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{self, LongRun, processes_of, rows};
@@ -9,7 +7,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
 
-/// Report of a short run with all rows and floors.
 fn report(part: &str, count: &str) -> Value {
     let (report, table) = bench_process::report(part, &["--count", count], &["out.json"]);
     assert!(!report["floor"].as_array().unwrap().is_empty(), "{report}");
@@ -51,7 +48,6 @@ fn log_covers_ring_and_window() {
     }
 }
 
-/// The second process started by `parent`, if it runs.
 fn partner_of(parent: Pid) -> Option<Pid> {
     let is_its = |partner: &Pid| {
         let status = std::fs::read_to_string(format!("/proc/{}/status", partner.as_raw_nonzero())).unwrap_or_default();
@@ -64,7 +60,6 @@ fn has_ended(partner: Pid) -> bool {
     !processes_of(&["child", "log-partner"]).contains(&partner)
 }
 
-/// Starts a run that takes hours and waits for its second process.
 fn long_run(directory: &Path) -> (LongRun, Pid) {
     let run = LongRun::start(directory, &["log", "--count", "1000000000", "--json", "out.json"]);
     let partner = until_some("a second process", || partner_of(run.pid()));
@@ -105,7 +100,6 @@ fn interrupted_log_ends_and_reports() {
     for of_both in [true, false] {
         let (run, partner) = long_run(directory.path());
         if of_both {
-            // Like Ctrl-C, to the second one first.
             kill_process(partner, Signal::INT).unwrap();
         }
         kill_process(run.pid(), Signal::INT).unwrap();
@@ -145,7 +139,7 @@ fn link_covers_four_ways_and_sizes() {
             }
         }
     }
-    // The standard input is empty: the process must not wait for messages that will never come.
+    // The standard input is empty: the messages will never come.
     let order = r#"{"cpu":null,"frame_length":136,"messages":6,"task":"read"}"#;
     let directory = tempfile::tempdir().unwrap();
     let refused = run(directory.path(), &["bench", "child", "link-partner", order]).error(1);

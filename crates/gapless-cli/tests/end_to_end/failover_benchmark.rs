@@ -1,5 +1,3 @@
-//! `gapless bench failover`: every event of both clusters, without loss or duplicates, in the table, the JSON and the
-//! plot; no process is left running.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{self, LongRun, processes_of, rows};
@@ -83,24 +81,21 @@ fn every_event_is_measured() {
     );
 }
 
-/// Checks the row of a follower that has missed 2,000 frames: on a shared machine, that it catches up, but not how
-/// fast.
 fn is_caught_up(row: &Value, case: &str) {
     let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("no {key}: {row}"));
     assert_eq!(row["config"]["behind_frames"], 2000);
-    // The follower may have received some of them before the first look.
+    // The follower may have received some before the first look.
     assert!(number("gap_begin_frames") < 1_000_000.0 && number("elapsed_ns") > 0.0, "{row}");
     let is_saturated = case == "saturated";
     if !is_saturated {
         assert_eq!(number("gap_end_frames"), 0.0, "{row}");
     }
-    // While idle, a new session may commit.
     assert!(case == "idle" || number("commits_before_per_s") > 0.0, "{row}");
     assert_eq!((row.get("commits_kept").is_some(), row.get("target_per_s").is_some()), (is_saturated, !is_saturated));
     assert!(row["target_met"].is_boolean());
 }
 
-/// Whether a member below `directory` counts more frames than those that begin a stream and open sessions.
+/// More frames than those that begin a stream and open sessions.
 fn log_grows(directory: &Path) -> bool {
     let counters = |member: u32| {
         let place = names(directory).into_iter().find(|name| name.starts_with(".gapless-failover-"))?;
@@ -113,7 +108,7 @@ fn log_grows(directory: &Path) -> bool {
 
 #[test]
 fn interrupted_run_leaves_nothing() {
-    // By a signal to the program, and by Ctrl-C, which reaches its members, too: clients do not wait for them.
+    // Ctrl-C reaches the members, too: clients do not wait for them.
     for reaches_members in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let run = LongRun::start(directory.path(), &["failover", "--log-frames", "100000000", "--json", "out.json"]);

@@ -1,4 +1,3 @@
-//! `gapless bench rpc …` and `supervisor`: each row is printed when measured, and stays when a signal ends the run.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{LongRun, rows};
@@ -9,7 +8,6 @@ use serde_json::Value;
 #[test]
 fn printed_rows_outlive_a_signal() {
     for (words, first) in [
-        // The first size is not complete yet.
         ("rpc curve --systems gapless", "system: gapless; waiting: blocking; what: call; bytes: 1; a second: "),
         ("rpc payloads", "ends: one process; way: one way; bytes: 72; calls/s: "),
         ("rpc faults --kills 3", "killed: gapless, one copy of 1; repeated: not begun; kills: 3; calls: "),

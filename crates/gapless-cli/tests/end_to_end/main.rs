@@ -1,5 +1,5 @@
-//! The promises of whole benchmarks and clusters of processes. They keep every core busy for minutes, so `cargo test
-//! --workspace` leaves them out. `cargo test -p gapless-cli --test end_to_end` runs them.
+//! Whole benchmarks and clusters of processes keep every core busy for minutes, so `cargo test --workspace` leaves them
+//! out: run `cargo test -p gapless-cli --test end_to_end`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -26,9 +26,9 @@ mod supervisor_benchmark;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Lets tests that keep all CPUs busy take turns: benchmarks and clusters.
+/// Benchmarks and clusters keep all CPUs busy, so they take turns.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    // An earlier failure does not affect the next test.
+    // Poisoned by an earlier failure.
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,3 @@
-//! `gapless cluster add`, `remove` and `recover` on processes: the commands of an operator, and their output.
-
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_testkit::ports::free_port;
@@ -33,7 +31,6 @@ fn fails(arguments: &[&str], words: &str) {
     assert!(!output.status.success() && error.contains(words), "{arguments:?}: {error}");
 }
 
-/// Starts a member's process, whose output is appended to `log`.
 fn start(file: &Path, log: &Path) -> Process {
     let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_gapless"));
@@ -105,7 +102,6 @@ impl Cluster {
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 
-    /// The lines of a member, once there are `count`.
     #[track_caller]
     fn lines(&self, member: usize, count: usize) -> Vec<String> {
         let directory = self.path(&format!("orders/member-{member}"));
@@ -185,7 +181,7 @@ fn lost_partner_is_removed_by_force() {
     cluster.leader(&[1]);
     cluster.publish(&[1], "two");
     assert_eq!(cluster.lines(1, 2), ["one", "two"]);
-    // The old partner starts with its own file and finds no leader; with a copy of the new one it does not start.
+    // The old partner finds no leader with its own file, and does not start with a copy of the new one.
     let second = cluster.start(2);
     cluster.wait("a refusal", || {
         let log = std::fs::read_to_string(cluster.log(2)).unwrap();

@@ -1,4 +1,3 @@
-//! `gapless bench` without a name: a verified row for each system, with its floor and published figure; no file left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{LongRun, rows};
@@ -29,7 +28,6 @@ fn every_system_has_its_rows() {
         for row in of_part {
             assert_eq!(row["verified"], true, "{row}");
             assert!(row["shown"]["ours"].as_f64().is_some_and(|ours| ours > 0.0), "{row}");
-            // Each row was printed when it was measured, too.
             let name = row["config"]["name"].as_str().unwrap();
             assert!(printed.contains(name) && table.contains(name), "{name}: {printed}");
         }

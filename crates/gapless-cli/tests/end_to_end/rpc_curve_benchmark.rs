@@ -1,5 +1,3 @@
-//! `gapless bench rpc curve`: figures of each system on the PATH, and an installation hint for each missing one;
-//! however it ends, no broker and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{processes_of, rows};
@@ -11,7 +9,6 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The program, with its temporary files in `tmp` of the directory.
 fn curve(directory: &Path, words: &[&str]) -> Command {
     let temporary = directory.join("tmp");
     std::fs::create_dir_all(&temporary).unwrap();
@@ -31,7 +28,6 @@ fn report(directory: &Path, name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(directory.join(name)).unwrap()).unwrap()
 }
 
-/// Rows with figures of the available systems; the others must be named.
 fn measured(report: &Value) -> Vec<&Value> {
     let mut found = Vec::new();
     for row in rows(report) {
@@ -91,7 +87,6 @@ fn every_available_system_has_curves() {
         assert_eq!(bytes, [65, 364], "{floor}");
     }
 
-    // The same measurement again, compared with the first.
     let words =
         ["--sizes", "1", "--samples", "20", "--waiting", "blocking", "--json", "second.json", "--compare", "out.json"];
     let table = run(directory.path(), &words).good();
@@ -101,7 +96,6 @@ fn every_available_system_has_curves() {
     assert_eq!(with_ratio, measured.len() * 5 / 16, "three at the one size, and two with many callers");
 }
 
-/// A run that takes hours, and its broker, if installed.
 fn long_run(directory: &Path) -> Option<(Child, Pid)> {
     let words = ["--systems", "nats", "--samples", "10000000", "--json", "out.json"];
     let mut child = curve(directory, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -153,13 +147,12 @@ fn killed_broker_fails_the_run() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let Some((child, _)) = long_run(directory.path()) else { return };
-    // Also kills its guard, whose command line has the same words.
+    // Kills its guard, too, whose command line has the same words.
     for process in processes_of(&["nats.conf", directory.path().to_str().unwrap()]) {
         let _ = kill_process(process, Signal::KILL);
     }
     let ended: ProgramOutput = child.wait_with_output().unwrap().into();
     let error = ended.error(1);
-    // The connection may or may not exist by then.
     assert!(error.contains("the broker") || error.contains("connect to 127.0.0.1"), "{error}");
     assert_eq!(names(directory.path()), ["tmp"], "no report without a measurement");
 }

@@ -1,4 +1,3 @@
-//! `gapless bench rpc faults`: every row has its kills, every reply is verified, and no process and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{processes_of, rows};

@@ -1,5 +1,3 @@
-//! `gapless bench rpc payloads`: four sizes and those of the picture, one way and two ways, in one process and between
-//! two; every reply is verified, and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::rows;

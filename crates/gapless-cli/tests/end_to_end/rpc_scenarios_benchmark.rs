@@ -1,5 +1,3 @@
-//! `gapless bench rpc scenarios`: every scenario has its row, the overflow of memory passes the disk, every reply is
-//! verified, and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::rows;

@@ -1,5 +1,3 @@
-//! `gapless bench sequencer`: every row is present and verified, over every transport; it also measures a running
-//! stream; it leaves no process and no file.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process;
@@ -32,7 +30,7 @@ fn report(words: &[&str]) -> Value {
     report
 }
 
-/// Transport, bytes, and whether packets may hold several messages, for the rows of `mode`.
+/// Transport, bytes, and whether packets may hold several messages.
 fn shapes(report: &Value, mode: &str) -> Vec<(String, u64, Option<bool>)> {
     let of_mode = rows(report).iter().filter(|row| row["config"]["mode"] == mode);
     of_mode
@@ -51,7 +49,6 @@ fn check_latencies(report: &Value) {
         let slices = row["slices"].as_array().unwrap();
         let greatest: Vec<_> = slices.iter().map(|slice| slice["greatest_ns"].as_u64().unwrap()).collect();
         assert!(greatest.len() == 6 && greatest.is_sorted(), "{row}");
-        // On a busy machine the ratio may have any value.
         assert!(row["floor_ratio"].is_number(), "{row}");
         let bytes = row["config"]["payload_bytes"].as_u64().unwrap();
         let (floor, added) = match row["config"]["transport"].as_str().unwrap() {
@@ -213,7 +210,6 @@ fn late_joiner_by_packets_is_rewound() {
     }
 }
 
-/// A stream of this process, over shared memory and optionally packets.
 fn stream(directory: &Path, packets: Option<&PacketNetwork>) -> EventStream {
     let mut options = EventStreamOptions::in_directory(directory);
     options.window_bytes = 8 << 20;
@@ -237,7 +233,7 @@ fn network(group: Option<SocketAddr>) -> PacketNetwork {
 fn running_stream_by_shared_memory() {
     let directory = tempfile::tempdir().unwrap();
     let running = stream(directory.path(), None);
-    // Next to messages of earlier runs, which are not counted.
+    // Messages of earlier runs are not counted.
     for _ in 0..2 {
         let report = report(&["--stream", directory.path().to_str().unwrap()]);
         assert_eq!(rows(&report).len(), 4);
@@ -296,15 +292,13 @@ fn running_stream_by_password() {
     running.stop().unwrap();
 }
 
-/// Processes of a benchmark that keeps its streams below `directory`.
 fn processes_in(directory: &Path) -> Vec<Pid> {
     processes_of(&["sequencer-process", directory.to_str().unwrap()])
 }
 
-/// Starts a run that takes hours in `directory` and waits for its processes.
 fn long_run(part: &str, processes: usize, directory: &Path) -> LongRun {
     let directory_text = directory.to_str().unwrap();
-    // One message in flight, so that the disk is not filled meanwhile.
+    // One message in flight, so that the disk is not filled.
     let run = LongRun::start(
         directory,
         &[
@@ -323,9 +317,7 @@ fn interrupt_leaves_nothing() {
     for (part, processes) in [("latency", 2), ("throughput", 4)] {
         let directory = tempfile::tempdir().unwrap();
         let run = long_run(part, processes, directory.path());
-        // Like Ctrl-C, to all of them.
         for process in processes_in(directory.path()) {
-            // The process may have ended already, after another one.
             let _ = kill_process(process, Signal::INT);
         }
         kill_process(run.pid(), Signal::INT).unwrap();

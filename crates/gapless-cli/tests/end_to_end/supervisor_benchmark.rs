@@ -1,4 +1,3 @@
-//! `gapless bench supervisor`: every row has its figures, and no process and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{processes_of, rows};

@@ -1,10 +1,8 @@
-//! The program as a process.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The program in a directory, with an empty standard input.
 pub fn gapless(directory: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gapless"));
     command.args(words).current_dir(directory).stdin(Stdio::null());
@@ -29,14 +27,13 @@ impl From<Output> for ProgramOutput {
 }
 
 impl ProgramOutput {
-    /// Standard output of a successful run.
     #[track_caller]
     pub fn good(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
 
-    /// Standard output of a status command, healthy or not.
+    /// The exit code may be that of an unhealthy subject.
     #[track_caller]
     #[allow(dead_code, reason = "one of the two programs of tests looks at supervisors")]
     pub fn shown(self) -> String {
@@ -44,7 +41,6 @@ impl ProgramOutput {
         self.stdout
     }
 
-    /// Standard output of a benchmark ended by Ctrl-C.
     #[track_caller]
     #[allow(dead_code, reason = "one of the two programs of tests measures")]
     pub fn interrupted(self) -> String {
@@ -53,7 +49,7 @@ impl ProgramOutput {
         self.stdout
     }
 
-    /// The single line of an error with exit code `code`.
+    /// Standard error has a single line.
     #[track_caller]
     pub fn error(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -70,7 +66,6 @@ pub fn run(directory: &Path, words: &[&str]) -> ProgramOutput {
     gapless(directory, words).output().unwrap().into()
 }
 
-/// Names in a directory, including hidden ones, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

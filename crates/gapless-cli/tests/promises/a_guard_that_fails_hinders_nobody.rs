@@ -1,5 +1,3 @@
-//! `gapless serve` and its guard: a stopped guard delays no request and no end, a dead one is replaced, and both are
-//! reported.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::gapless;
@@ -12,7 +10,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Serves a route `up` with the program `words`; its errors go to the file `errors`.
+/// Route `up`; errors go to the file `errors`.
 fn serving(folder: &Path, words: &[&str]) -> Process {
     let errors = File::create(folder.join("errors")).unwrap();
     let words = [&["serve", "--directory", "domain", "--workers", "4", "up", "--"], words].concat();
@@ -21,7 +19,6 @@ fn serving(folder: &Path, words: &[&str]) -> Process {
     copy
 }
 
-/// Living children of a process with this word in their command line.
 fn children(process: &Process, word: &str) -> Vec<Pid> {
     let id = process.pid().as_raw_nonzero();
     let tasks = std::fs::read_dir(format!("/proc/{id}/task")).unwrap();
@@ -46,7 +43,6 @@ fn runs(process_id: &str) -> bool {
     stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|state| !state.starts_with('Z')))
 }
 
-/// Makes `count` calls of `up`, some in parallel.
 fn call(folder: &Path, count: usize) {
     let domain = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
     let call = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
@@ -65,7 +61,7 @@ fn stopped_guard_delays_nothing() {
     let mut copy = serving(folder, &["true"]);
     let guard = guard(&copy);
     kill_process(guard, Signal::STOP).unwrap();
-    // Each call sends two lines of 8 bytes or more: a pipe of one page is full long before.
+    // Each call sends two lines of 8 bytes or more: a pipe of one page is soon full.
     let pipe = File::open(format!("/proc/{}/fd/0", guard.as_raw_nonzero())).unwrap();
     assert_eq!(fcntl_setpipe_size(pipe, 4096), Ok(4096));
     call(folder, 400);
@@ -94,7 +90,6 @@ fn dead_guard_is_replaced() {
         until_some("another guard", || children(&copy, "serve-guard").into_iter().find(|process| *process != first));
     until("no zombie is left", || !Path::new(&format!("/proc/{}", first.as_raw_nonzero())).exists());
     assert!(runs(id.trim()) && second != first);
-    // Reported after it has received the list of running programs.
     let said = until_some("a note", || Some(errors(folder)).filter(|said| said.ends_with('\n')));
     let begin = format!("note: the guard of its programs, process {}, has ended (signal: 9", first.as_raw_nonzero());
     assert!(said.starts_with(&begin) && said.ends_with("another is started\n"), "{said}");

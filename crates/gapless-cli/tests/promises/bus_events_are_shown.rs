@@ -1,5 +1,3 @@
-//! `gapless events ls|show|read|stats`: of a running command bus, of a stopped one, and of a missing one.
-
 use crate::program::{ProgramOutput, gapless, run};
 use gapless::cqrs::{
     Aggregate, BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Headers,
@@ -92,14 +90,12 @@ fn events_of_running_and_stopped_host() {
     book(&bus, "LX 38", 18, "Cy");
     book(&bus, "BA 1", 17, "Di");
     bus.call(Flight::command(&"BA 1".to_owned(), &BookingCommand::Close)).unwrap();
-    // Answered commands are released, and are counted soon.
     wait::until("all of it is counted", || run(path, &["events", "read", "flights"]).good().lines().count() == 4);
     check(path);
     host.stop().unwrap();
     check(path);
 }
 
-/// Checks every query, with two flights.
 fn check(path: &Path) {
     let all = run(path, &["events", "read", "flights"]).good();
     assert_eq!(all.lines().count(), 4, "{all}");
@@ -274,7 +270,6 @@ fn deleted_events_are_reported() {
     assert!(error.contains("base-") && error.contains("damaged"), "{error}");
     let report_of_it = run(path, &["journal", "verify", "flights", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&report_of_it.stdout).unwrap()["verdict"], "damaged");
-    // Without it no host starts.
     std::fs::remove_file(&report.file).unwrap();
     for command in [&["journal", "verify", "flights"], &["events", "stats", "flights"], &["events", "ls", "flights"]] {
         let ProgramOutput { code, stderr, .. } = run(path, command);
@@ -333,13 +328,11 @@ fn error_is_one_line() {
         let error = run(path, &[&["events"], words].concat()).error(code);
         assert!(error.contains(expected), "{error}");
     }
-    // Without names, numbers are shown, with a note.
     std::fs::remove_file(path.join("flights/types.json")).unwrap();
     let ended = run(path, &["events", "read", "flights", "--aggregate", "flight/LX 38"]);
     assert!(ended.stderr.starts_with("note: types are shown by their numbers: "), "{}", ended.stderr);
     let text = ended.good();
     assert!(text.contains(" 0x") && text.contains("/LX 38 #seat=1 #passenger=Bo hex "), "{text}");
-    // Without a subcommand it is still about a supervisor.
     let supervisor = run(path, &["events"]).error(2);
     assert!(supervisor.contains("no supervisor"), "{supervisor}");
 }

@@ -1,4 +1,3 @@
-//! The example `calculator` with two instances under a supervisor: one is killed, all are reloaded, and calls go on.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -7,7 +6,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// Runs a client that calls twice, and checks both replies.
 fn calls(floor: &Floor) {
     let mut command = Command::new("calculator");
     let domain = floor.path().join("calculator.state/domain");

@@ -1,5 +1,4 @@
-//! `gapless call`, `broadcast`, `routes`, `serve` and `top` report errors in one line, in terms of the command line,
-//! and exit with 2 for invalid input, with 1 without a result.
+//! Errors are one line; exit code 2 for invalid input, 1 without a result.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, names, run};
@@ -13,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-/// A domain in `folder` whose route `refuse` refuses each request with the request as the text.
+/// Route `refuse` refuses each request with the request as the text.
 fn refusing(folder: &Path) -> (Domain, ServedRoute) {
     let domain = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
     let refuse = |request: Vec<u8>, _: &_| -> Result<Vec<u8>, _> {
@@ -23,7 +22,6 @@ fn refusing(folder: &Path) -> (Domain, ServedRoute) {
     (domain, served)
 }
 
-/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> ProgramOutput {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }
@@ -198,7 +196,6 @@ fn foreign_text_is_escaped_and_cut() {
     let folder = folder.path();
     std::fs::write(folder.join("zeros"), [0; 8 << 10]).unwrap();
     for command in ["call", "broadcast"] {
-        // A JSON string is sent as its bytes.
         let ended = here(folder, &[command, "refuse", r#""no\u001b[2J""#]);
         let text = format!("{}{}", ended.stdout, ended.stderr);
         assert!(text.contains(r"the call of refuse was refused with code 7: no\u{1b}[2J"), "{text}");
@@ -262,7 +259,6 @@ fn invalid_input_exits_with_2() {
     raw.arg(std::ffi::OsStr::from_bytes(b"\xff"));
     let said = ProgramOutput::from(raw.output().unwrap()).error(1);
     assert!(said.ends_with("with code 7: \u{fffd}\n"), "bytes are sent as they are: {said}");
-    // Sent, and refused by the server.
     here(folder, &["call", "refuse", "@longest", "--bytes", "--header", "x=y"]).error(1);
     here(folder, &["call", "refuse", "-12"]).error(1);
 

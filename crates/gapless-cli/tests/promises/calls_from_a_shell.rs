@@ -1,5 +1,3 @@
-//! Calls from a shell: they have the options of the API, their errors have all its details, `gapless routes` selects
-//! routes by name, and `gapless top` finds a domain like the other commands.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, run};
@@ -7,7 +5,6 @@ use gapless::rpc::{CallContext, Domain, DomainOptions, Refusal};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> ProgramOutput {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }

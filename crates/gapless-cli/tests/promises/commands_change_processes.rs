@@ -1,5 +1,3 @@
-//! `up`, `ps`, `scale`, `stop`, `start`, `reload`, `logs`, `events` and `down`: the processes of a file, run by
-//! commands.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -121,7 +119,6 @@ fn stopped_instance_stays_stopped() {
     until("`up` starts what is stopped", || is(&floor.states(), &both));
 }
 
-/// Reads the output of a command up to a line with this text.
 #[track_caller]
 fn line_with(printed: &mut Process, text: &str) {
     let mut all = Vec::new();
@@ -150,7 +147,6 @@ fn reload_events_and_logs() {
     let mut happens = Process::start(&mut gapless(floor.path(), &["events", "-f"]));
     let mut printed = Process::start(&mut gapless(floor.path(), &["logs", "-f"]));
     line_with(&mut printed, "one begins");
-    // The error of an invalid file names the line; the old file stays in force.
     let path = floor.path().join("floor.toml");
     std::fs::write(&path, format!("{one}instances = many\n")).unwrap();
     let refused = run(floor.path(), &["reload"]).error(1);
@@ -209,7 +205,6 @@ fn ps_shows_routes_of_instances() {
         "INSTANCE", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "CALLS", "QUEUE", "P50", "P99", "LAST", "END",
     ];
     assert_eq!(lines[0], heads, "{text}");
-    // After the words, and figures with their units.
     assert_eq!(&lines[1][9..12], ["MiB", "3", "0"], "{text}");
     assert_eq!(&lines[3][10..], ["-", "-", "-", "-"], "{text}");
 }
@@ -224,7 +219,6 @@ fn exit_codes_tell_health() {
     until("a person has stopped it", || code() == Some(0));
     let failing = "[process.a]\ncommand = [\"false\"]\nrestart = { policy = \"never\" }\n";
     std::fs::write(floor.path().join("floor.toml"), failing).unwrap();
-    // The process may become ready before it ends.
     run(floor.path(), &["up", "floor.toml"]);
     until("it has failed", || code() == Some(1));
     run(floor.path(), &["down"]).good();

@@ -1,4 +1,4 @@
-//! Processes of one user that share a directory, but neither process nor user namespaces, or not their clocks: like the
+//! Processes of one user that share a directory, but neither process nor user namespaces, or not their clocks: like
 //! containers of one volume.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -12,16 +12,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const UNSHARE: [&str; 6] = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
-/// With clocks that are a day ahead.
+/// Clocks a day ahead.
 const LATER: [&str; 9] =
     ["--user", "--map-root-user", "--time", "--monotonic", "90000", "--boottime", "90000", "--fork", "--kill-child"];
 
-/// With the other processes visible in `/proc`.
 const FOREIGN_PROC: [&str; 5] = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
-/// With a mount namespace of their own.
 const MOUNTS: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 
-/// The program in its own namespaces.
 fn in_container(directory: &Path, words: &[&str]) -> Command {
     in_namespaces(&UNSHARE, directory, words)
 }
@@ -47,7 +44,6 @@ fn can_make(namespaces: &[&str]) -> bool {
     has
 }
 
-/// A sequencer that is process 1 of a container.
 fn contained_sequencer(directory: &Path) -> Process {
     let mut process = Process::start(&mut in_container(directory, &["stream", "sequencer", "--directory", "orders"]));
     assert!(process.line().starts_with("stream "));
@@ -69,7 +65,6 @@ fn stream_is_published_and_inspected() {
     let mut sequencer = contained_sequencer(here);
     let publish = ["stream", "publish", "--directory", "orders", "lines"];
     let status = ["stream", "status", "--directory", "orders", "--json"];
-    // From a sibling, and from outside.
     for command in [in_container, gapless] {
         output_of(command(here, &publish)).good();
         let status: Value = serde_json::from_str(&output_of(command(here, &status)).good()).unwrap();
@@ -109,7 +104,6 @@ fn members_meet_by_shared_memory() {
     for member in 1..=3 {
         let path = here.join(format!("trio/member-{member}.toml"));
         let text = std::fs::read_to_string(&path).unwrap();
-        // Adds to each address a path that all containers see.
         let lines = text.lines().map(|line| match line.strip_prefix("addresses = [\"127.0.0.1:") {
             Some(rest) => {
                 let port = rest.split('"').next().unwrap();
@@ -149,7 +143,7 @@ fn instances_survive_other_clocks() {
     }
 }
 
-/// Process 1 of a container: starts the floor, and kills guardian and supervisor at the test's signal.
+/// Process 1: starts the floor, and kills guardian and supervisor at the test's signal.
 const CONTAINER: &str = r#""$0" up floor.toml && echo up
 until [ -e go ]; do sleep 0.02; done
 roles=$(sed 's/.*"process_id":\([0-9]*\).*/\1/' floor.state/guardian.lock floor.state/supervisor.lock)
@@ -170,7 +164,6 @@ fn container_instances_are_marked() {
     while container.line() != "up" {}
     let is_marked = |shown: &str| shown.contains("*  ") && shown.contains("\n* of another process namespace");
     let shown_to = |command: fn(&Path, &[&str]) -> Command| output_of(command(floor.path(), &["ps"])).shown();
-    // Reported by its supervisor, to a sibling and outside.
     for shown in [shown_to(in_container), shown_to(gapless)] {
         assert!(shown.contains("ready") && is_marked(&shown), "{shown}");
     }
@@ -179,7 +172,6 @@ fn container_instances_are_marked() {
     until("nobody watches", || shown_to(in_container).contains("nobody watches"));
     let shown = shown_to(in_container);
     assert!(shown.contains("unwatched") && is_marked(&shown), "{shown}");
-    // Seen and taken over from outside.
     let before = floor.instances();
     let pid = before[0]["process_id"].as_u64().unwrap();
     assert!(std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("sleep"), "{before:?}");
@@ -198,7 +190,6 @@ fn foreign_route_is_explained() {
     let here = directory.path();
     let mut serving = Process::start(&mut in_container(here, &["serve", "--directory", "domain", "echo", "--", "cat"]));
     assert!(serving.line().contains(" is served"));
-    // The server has no process id for a sibling, but one outside.
     for command in [in_container, gapless] {
         let call = output_of(command(here, &["call", "--directory", "domain", "echo", "1"])).error(1);
         let routes = output_of(command(here, &["routes", "--directory", "domain"]));
@@ -217,7 +208,6 @@ fn other_mount_at_path_is_no_loss() {
     }
     let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
     floor.run(&["up", "floor.toml"]).good();
-    // Another directory at the same path, with a floor of its own.
     let script =
         "cp floor.toml /tmp/$$.toml && mount -t tmpfs tmpfs . && cd \"$PWD\" && mv /tmp/$$.toml floor.toml || exit 77
         \"$0\" up floor.toml && \"$0\" down";
@@ -229,7 +219,6 @@ fn other_mount_at_path_is_no_loss() {
         return;
     }
     ended.good();
-    // The floor running here still notices its removal.
     let state = floor.path().join("floor.state");
     std::fs::rename(&state, floor.path().join("moved")).unwrap();
     let refused = floor.run(&["up", "floor.toml"]).error(1);

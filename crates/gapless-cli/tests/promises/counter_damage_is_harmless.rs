@@ -1,7 +1,3 @@
-//! Damage to the counters files of instances and callers: calls go on, `gapless top` and `gapless routes` name the
-//! unreadable counters with the reason and show all others. The counters return with the next calls when nothing
-//! prevents it.
-
 use crate::program::{ProgramOutput, gapless, run};
 use gapless::rpc::{CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
 use gapless_testkit::process::Process;
@@ -14,7 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Starts `gapless serve` of a route, with the signal of file size limits ignored, so that the limit is an error.
+/// The signal of file size limits is ignored, so that the limit is an error.
 fn serving(folder: &Path, route: &str) -> Process {
     let program = gapless(folder, &["serve", "--directory", "domain", route, "--", "tr", "a-z", "A-Z"]);
     let mut command = Command::new("sh");
@@ -37,21 +33,18 @@ fn top(folder: &Path) -> Value {
     serde_json::from_str::<Value>(&ended.stdout).unwrap()["directories"][0].take()
 }
 
-/// Value of a counter in a row of `gapless top`, if present.
 fn counted(folder: &Path, (rows, route): (&str, &str), name: &str) -> Option<u64> {
     let top = top(folder);
     let row = top[rows].as_array().unwrap().iter().find(|row| row["route"] == route)?;
     Some(row["counters"][name].as_u64().unwrap())
 }
 
-/// Waits until all counts are in the files.
 fn until_all_is_written(folder: &Path, calls: u64) {
     let is_written = |rows, name| counted(folder, (rows, "upper"), name) == Some(calls);
     until("all is written", || is_written("routes", "replied") && is_written("calls", "replied"));
     until("the end of the handler", || counted(folder, ("routes", "upper"), "in_flight") == Some(0));
 }
 
-/// Checks that `path` is reported with `reason` in each output, and the others are shown.
 #[track_caller]
 fn check_said(folder: &Path, path: &Path, reason: &str) {
     let name = path.file_name().unwrap().to_str().unwrap();
@@ -94,13 +87,11 @@ fn damaged_counters_are_reported() {
 
     let shorten = |path: &Path| File::options().write(true).open(path).unwrap().set_len(0).unwrap();
     for path in [&instance, &calling] {
-        // Truncated: complete again with the next call.
         shorten(path);
         check_said(folder, path, "found 0 bytes");
         until_all_is_written(folder, call());
         std::fs::remove_file(path).unwrap();
         until_all_is_written(folder, call());
-        // Anything in its place is left untouched, and calls go on.
         for make in [&|| std::fs::create_dir(path).unwrap() as (), &|| {
             mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap()
         }] as [&dyn Fn(); 2]
@@ -114,7 +105,6 @@ fn damaged_counters_are_reported() {
         }
     }
 
-    // Without room the truncated file stays so; it is complete when there is room again.
     let limit = |bytes| {
         let limit = Rlimit { current: bytes, maximum: None };
         prlimit(Some(upper.pid()), Resource::Fsize, limit).unwrap()

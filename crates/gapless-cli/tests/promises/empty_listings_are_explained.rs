@@ -1,5 +1,5 @@
-//! Commands that look at a domain: when they see nothing or lack permission, they name the reason and the process,
-//! change nothing, and print nothing that moves the cursor.
+//! A command that sees nothing or lacks permission names the reason and the process, changes nothing, and prints
+//! nothing that moves the cursor.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, run};
@@ -20,12 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> ProgramOutput {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }
 
-/// Starts `gapless serve` of the route `up`.
 fn serving(folder: &Path) -> Process {
     let words = ["serve", "--directory", "domain", "up", "--", "cat"];
     let mut process = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
@@ -33,8 +31,6 @@ fn serving(folder: &Path) -> Process {
     process
 }
 
-/// Process that poses as an instance of a domain: sends these bytes to each connection, or closes it
-/// without any.
 struct FalseInstance {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -88,7 +84,7 @@ fn silence_is_not_called_unserved() {
     let domain = empty(folder.path());
     for (bytes, expected) in [(&b""[..], " serves and lets nobody in"), (b"what no instance says", " is closed: ")] {
         let _instance = FalseInstance::that_says(&domain, bytes);
-        // On a busy machine the instance may seem to be merely silent.
+        // The instance may seem to be merely silent on a busy machine.
         let ended = until_some("the closed connection is noticed", || {
             let ended = here(folder.path(), &["routes"]);
             (ended.code != Some(0) || !ended.stderr.contains("no process serves a route")).then_some(ended)
@@ -117,7 +113,7 @@ fn silence_is_not_called_unserved() {
                     break;
                 }
             }
-            // The loader has no descriptor for a library: the program has not begun.
+            // The loader has no descriptor for a library.
             Some(127) => assert!(refused + good == 0, "{limit}: {short:?}"),
             _ => {
                 assert!(short.stderr.contains("Too many open files"), "{limit}: {short:?}");
@@ -185,7 +181,6 @@ fn looking_changes_no_mode() {
             assert!(said.contains("choose another directory") && !said.contains("chmod"), "{words:?}: {said}");
         }
     }
-    // A directory with files of a domain, opened for others.
     std::fs::set_permissions(&domain, Permissions::from_mode(0o755)).unwrap();
     std::fs::write(domain.join("copy-00000000000000000000000000000001.lock"), "").unwrap();
     assert!(here(folder.path(), &["routes"]).error(1).contains("chmod 700"));

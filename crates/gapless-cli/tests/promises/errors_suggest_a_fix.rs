@@ -1,4 +1,3 @@
-//! An error in a request comes soon, and names the cause and the remedy.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, run};
@@ -26,7 +25,7 @@ fn missing_journal() {
     let mut running = sequencer(here);
     stream(here, "publish a").good();
     running.kill();
-    // Before its first state, only files made at the start name the journal.
+    // Only files made at the start name the journal.
     assert_eq!(std::fs::read_dir(here.join("stream/sequencer")).unwrap().count(), 0);
     std::fs::remove_dir_all(here.join("stream/journal")).unwrap();
     start_is_refused(here, "put the folder `journal` back");
@@ -105,7 +104,6 @@ fn pipes_instead_of_files() {
     let told = ended(stream_command(here, "publish --username anna --password-file pipe")).error(1);
     assert!(told.contains("the password in pipe: it is empty"), "{told}");
 
-    // Lines may come from a pipe, whose writer is waited for.
     let _running = sequencer(here);
     let mut publish = Process::start(stream_command(here, "publish pipe").stderr(Stdio::piped()));
     File::options().write(true).open(here.join("pipe")).unwrap().write_all(b"a line\n").unwrap();
@@ -116,7 +114,6 @@ fn pipes_instead_of_files() {
     assert_eq!(publish.wait_end("Ctrl-C ends it").code(), Some(1));
 }
 
-/// Waits for the end, with a limit.
 fn ended(mut command: Command) -> ProgramOutput {
     let mut process = Process::start(command.stderr(Stdio::piped()));
     let code = process.wait_end(&format!("{command:?} ends")).code();

@@ -1,4 +1,3 @@
-//! A supervised floor run by the program's commands.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless};
@@ -6,7 +5,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Floor that is ended with its test, passed or failed.
+/// Ended with its test, passed or failed.
 pub struct Floor(tempfile::TempDir);
 
 impl Floor {
@@ -16,7 +15,6 @@ impl Floor {
         Self(folder)
     }
 
-    /// Floor of an example, with its files and its programs, which must have been built.
     pub fn of_example(package: &str, folder: &str, files: &[&str], programs: &[&str]) -> Self {
         let examples = programs_folder().join("examples");
         let are_built = programs.iter().all(|name| examples.join(name).exists());
@@ -29,7 +27,6 @@ impl Floor {
         this
     }
 
-    /// Runs the program with those of examples on its PATH.
     pub fn run(&self, words: &[&str]) -> ProgramOutput {
         self.with_examples(&mut gapless(self.path(), words)).output().unwrap().into()
     }
@@ -62,7 +59,6 @@ impl Floor {
 
 impl Drop for Floor {
     fn drop(&mut self) {
-        // The floor may be down already.
         let _ = self.run(&["down"]);
     }
 }

@@ -1,5 +1,3 @@
-//! A stopped sequencer process: commands that wait for it over shared memory report it, respect their timeout, and
-//! continue when it does.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -16,7 +14,6 @@ fn process_name(sequencer: &Process) -> String {
     format!("process {}", sequencer.pid().as_raw_nonzero())
 }
 
-/// The next line with `beginning` that reports `sequencer` as stopped.
 fn stopped_report(errors: &Receiver<String>, beginning: &str, sequencer: &Process) -> String {
     let is_it = |line: &String| {
         line.contains(beginning) && line.contains(&process_name(sequencer)) && line.contains("is stopped by a signal")
@@ -32,7 +29,6 @@ fn newcomer_waits_and_continues() {
     write_lines(here, "lines", &["one".to_owned()]);
     stream(here, "publish lines").good();
     running.stop();
-    // Longer than a normal connection takes.
     let start = |words: &str| {
         let mut process = Process::start(stream_command(here, words).stdin(Stdio::null()).stderr(Stdio::piped()));
         (process.error_lines(), process)
@@ -150,7 +146,6 @@ fn relay_logs_the_stop() {
     let words = ["stream", "archive", "--config", "stream.toml", "--to", "archive"];
     let mut archiving = Process::start(gapless(here, &words).stderr(Stdio::piped()));
     let errors = archiving.error_lines();
-    // The archive announces the search for the stream, and the success.
     let lines = [archiving.line(), archiving.line()];
     assert!(lines[1].contains("passed on"), "{lines:?}");
     running.stop();

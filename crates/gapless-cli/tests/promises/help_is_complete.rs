@@ -1,4 +1,3 @@
-//! Every subcommand has a help with an example; every error in the options is one line and exits with 2.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{self, run};
@@ -184,7 +183,6 @@ fn call_examples_work() {
     });
 }
 
-/// Runs the examples of a command in a directory of their own.
 fn examples_work(command: &str) {
     let directory = tempfile::tempdir().unwrap();
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_gapless")).parent().unwrap();
@@ -195,7 +193,7 @@ fn examples_work(command: &str) {
     let mut script = "set -e\ntrap 'kill $all; wait' EXIT\ngapless serve some -- cat & all=$!\n".to_owned();
     script += "gapless call some 1 --bytes --wait 60\n";
     for line in examples.filter(|line| has_jq || !line.contains("jq")) {
-        // Drops the explanation after an example in two columns; the others of `top` need nodes.
+        // Drops the explanation after an example; the others of `top` need nodes.
         let line = line.split("   ").next().unwrap();
         if command == "top" && !line.contains("--domain") {
             continue;
@@ -206,7 +204,6 @@ fn examples_work(command: &str) {
         script += &if is_endless {
             format!("timeout -s INT 1 {line} || [ $? = 124 ]\n")
         } else {
-            // Waits however slow this machine is.
             let line = line.replace("sleep 1", "until gapless routes | grep -q who; do sleep 0.1; done");
             let line = line.replace(" &", " & all=\"$all $!\";").replace("--wait 2", "--wait 60");
             format!("{}\n", line.trim_end_matches(';'))

@@ -1,5 +1,5 @@
-//! A stream's directory assembled from several points in time: it is refused with both files named, `journal verify`
-//! reports it, and `journal restore` makes it a history of its own.
+//! A directory assembled from several points in time is refused with both files named, `journal verify` reports it, and
+//! `journal restore` makes it a history of its own.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, names, run};
@@ -57,7 +57,6 @@ fn older_journal_needs_a_restore() {
     assert!(set_aside.iter().any(|path| path.as_str().unwrap().contains(&newest)), "{restored}");
     assert!(run(here, &["journal", "verify", "stream"]).good().ends_with("\nwhole\n"));
 
-    // A line published twice with one token, with a kill between, is stored once.
     let mut running = sequencer(here);
     stream(here, "publish c --token import").good();
     running.kill();

@@ -1,4 +1,3 @@
-//! A process under a supervisor appears in its domain under the name of its instance.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;

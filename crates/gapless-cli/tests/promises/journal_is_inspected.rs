@@ -1,4 +1,3 @@
-//! `gapless journal verify|dump|tail|info`: of a sound journal, a damaged one, a live one, and a missing one.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, names, run};
@@ -15,7 +14,6 @@ const SEGMENT_LENGTH: u64 = 64 << 10;
 /// 2023-11-14T22:13:20Z.
 const BEGIN_NS: u64 = 1_700_000_000_000_000_000;
 
-/// Creates a node's directory with a journal.
 fn open(node: &Path) -> Journal {
     let directory = node.join("journal");
     std::fs::create_dir_all(&directory).unwrap();
@@ -113,7 +111,6 @@ fn damage_has_segment_and_position() {
     assert!(damage.contains(name) && damage.contains("at byte"), "{damage}");
     assert!(ended.stdout.ends_with("DAMAGED\n"), "{}", ended.stdout);
     assert!(ended.error(1).contains("1 damage; the first: "));
-    // The part before the damage is printed, then the error.
     let ended = run(directory.path(), &["journal", "dump", "."]);
     let last = ended.stdout.lines().last().unwrap();
     let sequence: u64 = last.split(' ').next().unwrap().parse().unwrap();
@@ -216,7 +213,6 @@ fn tail_follows_until_interrupted() {
     let mut tail = tail(directory.path(), &["-n", "3", "--json"]);
     let mut next = || json(&tail.line())["sequence"].as_u64().unwrap();
     assert_eq!([next(), next(), next()], [98, 99, 100]);
-    // Enough to begin the next segment.
     append(&mut journal, 900);
     for sequence in 101..=1000 {
         assert_eq!(next(), sequence);
@@ -233,7 +229,6 @@ fn closed_pipe_ends_output_silently() {
     let mut idle = tail(directory.path(), &["-n", "1"]);
     let first = idle.line();
     assert!(first.starts_with("1000 "), "{first}");
-    // The pipe is closed, and nothing is ever written again.
     idle.stop_reading();
     assert_eq!(idle.wait_end("the end of the tail").code(), Some(0));
     let mut dump =

@@ -1,5 +1,4 @@
-//! A late joiner over UDP receives every line: by a rewind over TCP if the stream has a rewind port, otherwise by
-//! requests.
+//! A rewind over TCP if the stream has a rewind port, otherwise requests.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::run;
@@ -12,7 +11,6 @@ use std::path::Path;
 /// A gap of this many frames is rewound over TCP if possible.
 const LINES: usize = 6_000;
 
-/// Frames sent again by request, and by rewinds; `None` if there is no such port.
 fn resent_frames(here: &Path) -> (u64, Option<u64>) {
     let text = run(here, &["counters", "stream", "--json"]).good();
     let counters: Value = serde_json::from_str(&text).unwrap();
@@ -23,7 +21,6 @@ fn late_joiner_catches_up(rewinds: bool) {
     let directory = configured("udp");
     let here = directory.path();
     if rewinds {
-        // The network is the file's last table.
         let mut file = std::fs::OpenOptions::new().append(true).open(here.join("stream.toml")).unwrap();
         writeln!(file, "rewind = \"127.0.0.1:{}\"", free_port()).unwrap();
     }

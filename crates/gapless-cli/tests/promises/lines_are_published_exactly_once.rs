@@ -1,11 +1,9 @@
-//! `gapless stream publish`: no line is lost or duplicated when the sequencer or the publisher is killed.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
 use gapless_testkit::process::Process;
 use std::process::Stdio;
 
-/// Lines read before the kill.
 const BEFORE: usize = 1_500;
 
 fn survives_a_killed_sequencer(transport: &str) {

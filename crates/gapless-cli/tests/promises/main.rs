@@ -1,5 +1,4 @@
-//! The promises of the program `gapless`: one test program with a module for each promise, because linking a program
-//! for each would take minutes more.
+//! One program with a module for each promise, because linking a program for each would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,3 @@
-//! `gapless journal verify` finds the faults in a member's small files that prevent its start, and a start without
-//! these files is refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -10,7 +8,6 @@ use std::path::Path;
 
 const MEMBER: &str = "orders/member-1";
 
-/// Creates a cluster of one member that has stored a line and has stopped.
 fn stopped(here: &Path) {
     run(here, &["cluster", "new", "orders", "--members", "1"]).good();
     let mut member = Process::start(&mut gapless(here, &["cluster", "start", "orders/member-1.toml"]));
@@ -36,7 +33,6 @@ fn faults_that_prevent_start_are_found() {
         for damage in ["removed", "damaged"] {
             match damage {
                 "removed" => std::fs::remove_file(path(name)).unwrap(),
-                // Both slots of `ballot`, and the text of the others.
                 _ => std::fs::write(path(name), vec![b'x'; whole.len()]).unwrap(),
             }
             let found = verify().error(1);
@@ -55,7 +51,7 @@ fn faults_that_prevent_start_are_found() {
     std::fs::write(path("checkpoint"), "x").unwrap();
     assert!(verify().error(1).contains(&format!("{MEMBER}/checkpoint is damaged")));
     std::fs::remove_file(path("checkpoint")).unwrap();
-    // Without any of them it is still a member's journal, and not a new member.
+    // The directory is then still a member's, not a new one.
     for name in small {
         std::fs::remove_file(path(name)).unwrap();
     }

@@ -1,4 +1,3 @@
-//! Mistakes of a cluster's operator are refused at once, with a hint at the right command.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -24,7 +23,6 @@ fn taken_address_is_refused() {
         let text = run(here, &add).error(1);
         assert!(text.contains(expected), "{text}");
     }
-    // Even if the member itself is asked.
     let addresses = vec![address.to_owned()];
     let request = AdminRequest::Add { member: 2, addresses, kind: "full".to_owned(), replaces: None };
     match ask(&here.join("orders/member-1"), &request).unwrap() {

@@ -1,5 +1,4 @@
-//! A journal with missing or replaced segments: each command that reads it reports that and exits with 1. No reader
-//! takes the rest for the whole.
+//! No reader takes the rest of a damaged journal for the whole.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, names, run};
@@ -17,7 +16,6 @@ const READERS: [&[&str]; 5] = [
     &["stream", "status", "--directory", "damaged"],
 ];
 
-/// A stream's directory whose journal has at least three segments.
 fn written(place: &Path) -> Journal {
     let directory = place.join("journal");
     std::fs::create_dir_all(&directory).unwrap();
@@ -44,7 +42,6 @@ fn segments(place: &Path) -> Vec<String> {
     names(&place.join("journal")).into_iter().filter(|name| name.ends_with(".segment")).collect()
 }
 
-/// Checks that every reader of the damaged journal reports `words`.
 #[track_caller]
 fn is_missed(words: &str, damage: impl Fn(&Path)) {
     for is_running in [false, true] {

@@ -1,4 +1,3 @@
-//! `gapless counters`: of a running service, of one that has ended, and of an invalid file.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};

@@ -1,4 +1,3 @@
-//! `gapless top` of a running stream, of a cluster member, of an ended one and of a missing one.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -40,7 +39,6 @@ fn stream_is_watched_through_a_restart() {
     assert_eq!((&first["state"], &first["restarts"]), (&"running".into(), &0.into()));
     assert!(first["counters"]["sequencer.last_sequence"].as_u64().unwrap() >= 100, "{first}");
     assert_eq!(first["per_s"]["sequencer.last_sequence"], 0.0, "nothing is published");
-    // A publisher raises the rate.
     stream_with(directory.path(), "publish", &directory.path().join("lines")).good();
     until("a rate", || next()["per_s"]["sequencer.last_sequence"].as_f64().is_some_and(|rate| rate > 0.0));
     process.kill();
@@ -74,14 +72,13 @@ fn member_is_watched_as_repeated_text() {
         assert_eq!((cells[4], cells[5]), ("1", "quorum"), "{row}");
         until("its members", || watch.line().starts_with("member "));
         assert!(watch.line().contains("itself"));
-        // Up to the empty line before the next text.
         until("the next text", || watch.line().is_empty());
     }
     watch.stop_reading();
     assert_eq!(watch.wait().code(), Some(0));
 }
 
-/// Starts `gapless top stream` on a terminal, waits until it shows the stream, and returns the terminal's other end.
+/// Waits until the stream is shown; returns the terminal's other end.
 fn on_a_screen(directory: &Path) -> (Process, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&terminal).unwrap();
@@ -104,7 +101,6 @@ fn on_a_screen(directory: &Path) -> (Process, File) {
     (screen, terminal)
 }
 
-/// Reads output; there may be none before the first frame.
 fn read_what_is_shown(terminal: &mut File, shown: &mut Vec<u8>) {
     let mut bytes = [0; 4096];
     let read = terminal.read(&mut bytes).unwrap_or(0);
@@ -127,7 +123,6 @@ fn key_after_a_flood_is_seen() {
     let _process = sequencer(directory.path());
     for flood in [b"x".repeat(2_000), b"\x1b[B".repeat(342)] {
         let (mut screen, mut terminal) = on_a_screen(directory.path());
-        // All at once, so that nothing follows the rest.
         assert_eq!(terminal.write(&[&flood[..], b"q"].concat()).unwrap(), flood.len() + 1);
         let mut shown = Vec::new();
         until("the end by q", || {

@@ -1,6 +1,3 @@
-//! `gapless journal skip`, `dead-letters`, `verify` and `dump` at a node whose handler panics: the reason, the remedy,
-//! and later traces in the directory.
-
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless::prelude::*;
@@ -42,7 +39,7 @@ fn journal(arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
 }
 
-/// Leaves a service in `place` that has added 4, and stops at sequence 3.
+/// Has added 4, and stops at sequence 3.
 fn poison(place: &Path) {
     let host = start(place).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
@@ -104,7 +101,6 @@ fn poison_command_is_skipped() {
     let object: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!((&object["sequence"], &object["session"]), (&3.into(), &1.into()), "{said}");
 
-    // A line cut short by a full disk.
     let file = place.join("dead-letters.jsonl");
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, [&whole[..], &whole[..20]].concat()).unwrap();

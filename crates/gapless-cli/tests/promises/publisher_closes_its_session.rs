@@ -1,5 +1,4 @@
-//! `gapless stream publish` closes its session after all its messages have come back, also when interrupted. A killed
-//! publisher, or one with a named session, leaves it to expiry.
+//! A killed publisher, or one with a named session, leaves it to expiry.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program;
@@ -19,7 +18,6 @@ fn wait_for_sessions(here: &Path, expected: u64) {
     });
 }
 
-/// Starts a publisher with a line, and waits until the line is in the stream.
 fn publisher_with_a_line(here: &Path, command: &mut Command) -> (Process, std::process::ChildStdin) {
     let count = || stream(here, "tail --no-follow --raw").good().lines().count();
     let before = count();
@@ -40,7 +38,6 @@ fn leaves_no_session_over(transport: &str) {
     let kinds: Vec<String> = stream(here, "replay --json").good().lines().map(kind).collect();
     assert_eq!(kinds, ["feed-began", "session-open", "event", "event", "session-close"]);
 
-    // Interrupted while it waits for more lines.
     let (mut publish, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(Stdio::null()));
     wait_for_sessions(here, 1);
     publish.interrupt();
@@ -51,13 +48,11 @@ fn leaves_no_session_over(transport: &str) {
     assert_eq!(chat.wait().code(), Some(0));
     wait_for_sessions(here, 0);
 
-    // Sessions of killed and named publishers may be continued.
     let (mut killed, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(Stdio::null()));
     killed.kill();
     stream(here, "publish lines --token monday").good();
     wait_for_sessions(here, 2);
 
-    // A closed session stays closed after a restart.
     drop(running);
     let _running = sequencer(here);
     stream(here, "publish lines").good();
@@ -114,7 +109,6 @@ fn halted_stream_lets_publisher_end() {
     let said = std::fs::read_to_string(here.join("said")).unwrap();
     assert!(said.contains("interrupted; 1 lines published, 0 of them not acknowledged"), "{said}");
     wait_for_sessions(here, 1);
-    // The close waits with everything else.
     stream(here, "control resume").good();
     wait_for_sessions(here, 0);
 }

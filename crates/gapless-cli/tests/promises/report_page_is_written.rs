@@ -1,4 +1,3 @@
-//! `gapless bench report` makes a page of JSON files, and names those that it cannot read.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless};

@@ -1,5 +1,3 @@
-//! `gapless routes suspend`, `resume` and `drain`; and `--types`, which shows the types that both sides of a call
-//! compare.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, run};
@@ -9,7 +7,6 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> ProgramOutput {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }
@@ -67,7 +64,6 @@ fn impossible_change_is_reported() {
     for words in [&["routes", "drain"][..], &["routes", "resume", "../x"], &["routes", "drain", ".notices"]] {
         here(folder, words).error(2);
     }
-    // A route with the name of a command.
     let shown = here(folder, &["routes", "suspend/"]).good();
     assert!(shown.lines().nth(1).unwrap().starts_with("suspend "), "{shown}");
 }

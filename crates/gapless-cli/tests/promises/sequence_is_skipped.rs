@@ -1,5 +1,4 @@
-//! `gapless cluster skip` on files: each gets the sequence once, all of them or none, and the rest of the text is
-//! unchanged.
+//! Each file gets the sequence once, all of them or none, and the rest of the text is unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -26,7 +25,6 @@ fn files_get_a_sequence_all_or_none() {
     assert!(is_done && said.contains("member 2 skips 1234"), "{said}");
     assert!(said.contains("the files of 1, 3 need it as well"), "{said}");
     assert_eq!(read()[1], format!("{}\n[service]\nskip = [1234]\n", before[1]));
-    // One of them has it already: none is changed.
     let (is_done, said) = skip("1234", &[&files[0], &files[1], &files[2]]);
     assert!(!is_done && said.contains("member-2.toml") && said.contains("it has 1234 already"), "{said}");
     assert_eq!((&read()[0], &read()[2]), (&before[0], &before[2]));

@@ -1,4 +1,3 @@
-//! `gapless call`, `routes`, `broadcast` and `serve`: a shell takes part in the calls of programs.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, run};
@@ -20,7 +19,6 @@ struct Add {
     right: i64,
 }
 
-/// A domain in `folder`, with a route of this process.
 fn calculator(folder: &TempDir) -> (Domain, ServedRoute) {
     let options = DomainOptions { process_name: Some("calculator".to_owned()), ..DomainOptions::default() };
     let domain = Domain::open_directory(folder.path().join("domain"), options).unwrap();
@@ -34,7 +32,6 @@ fn calculator(folder: &TempDir) -> (Domain, ServedRoute) {
     (domain, served)
 }
 
-/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> ProgramOutput {
     let words: Vec<&str> = [words[0], "--directory", "domain"].into_iter().chain(words[1..].iter().copied()).collect();
     run(folder, &words)
@@ -48,7 +45,6 @@ fn serving(folder: &Path, words: &[&str]) -> Process {
     process
 }
 
-/// Makes a call with its request on standard input.
 fn piped(folder: &Path, words: &[&str], input: &[u8]) -> std::process::Output {
     let mut command = gapless(folder, &["call", "--directory", "domain"]);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -78,14 +74,13 @@ fn instance_counters_from_outside() {
     let call = |request: &str| here(folder, &["call", "calculator/add", request]);
     assert_eq!(call(r#"{"left": 2, "right": 3}"#).good(), "5\n");
     call(r#"{"left": 9223372036854775807, "right": 3}"#).error(1);
-    // A caller in this process counts like those in others.
     let own = domain.caller::<Add, i64>("calculator/add").unwrap();
     assert_eq!(own.call(Add { left: 1, right: 2 }), Ok(3));
     let counted = || {
         let routes: Value = serde_json::from_str(&here(folder, &["routes", "--json"]).good()).unwrap();
         routes.as_array().unwrap().iter().find(|route| route["route"] == "calculator/add").unwrap()["counters"].clone()
     };
-    // A handler's time is counted after its answer, and others see it after a while.
+    // A handler's time is counted after its answer.
     until("all have ended", || counted()["begun"] == 3 && counted()["in_flight"] == 0);
     let counters = counted();
     let of = |name: &str| counters[name].as_u64().unwrap();
@@ -106,7 +101,6 @@ fn instance_counters_from_outside() {
     let text = run(folder, &["top", "domain", "--once"]).good();
     assert!(text.starts_with("domain\nroute "), "no table of nodes where there are none: {text}");
     let row = text.lines().find(|line| line.starts_with("calculator/add")).unwrap_or_default();
-    // On a busy machine a handler takes milliseconds.
     assert!(text.contains("  p99\n") && [" µs", " ms"].iter().any(|unit| row.ends_with(unit)), "{text}");
 
     cat.kill();
@@ -121,7 +115,7 @@ fn instance_counters_from_outside() {
     assert!(run(folder, &["top", "--domain", "../other"]).error(2).contains("no domain's name"));
 }
 
-/// Whether all threads of a process are stopped: a signal stops one after the other.
+/// All threads: a signal stops one after the other.
 fn is_stopped(process_id: &Value) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{process_id}/task")).unwrap();
     let stats = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap());
@@ -141,7 +135,6 @@ fn caller_counters_from_outside() {
     let (domain, _calculator) = calculator(&folder);
     let folder = folder.path();
     let mut cat = serving(folder, &["upper", "--", "tr", "a-z", "A-Z"]);
-    // A domain of its own, which ends before that of the calculator.
     let calling = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
     let patient = CallOptions { wait_for_route: Some(PATIENCE), timeout: Some(PATIENCE), ..CallOptions::default() };
     let options = CallerOptions { reach: Reach::OtherProcesses, call: patient, ..CallerOptions::default() };
@@ -151,7 +144,6 @@ fn caller_counters_from_outside() {
     let nobody = calling.caller_with::<Vec<u8>, Vec<u8>>("nobody", CallerOptions { call: hurried, ..options }).unwrap();
     assert_eq!(nobody.call(Vec::new()).map_err(|error| error.kind()), Err("no_route"));
     let row = |route: &str| callers_in_top(folder).into_iter().find(|row| row["route"] == route).unwrap();
-    // Other processes see counts with a delay.
     let row_once = |route: &str, name: &str, value: u64| {
         until_some(name, || Some(row(route)).filter(|row| row["counters"][name] == value))
     };
@@ -169,8 +161,8 @@ fn caller_counters_from_outside() {
     assert_eq!((of(&served["callers"][0], "replied"), &served["waiting"]), (1, &0.into()), "{served}");
     assert_eq!(domain.caller_statistics().unwrap().len(), 2);
 
-    // A call that its instance does not take is in flight, and waiting, until it is abandoned. The instance counts the
-    // end of a call a moment after its caller has the reply.
+    // A call that its instance does not take is in flight until it is abandoned. Its end is counted a moment after the
+    // reply.
     let is_idle = |instance: &Value| {
         instance["route"] != "upper" || instance["counters"]["begun"] == 1 && instance["counters"]["in_flight"] == 0
     };
@@ -246,7 +238,6 @@ fn routes_are_listed_with_instances() {
     assert_eq!(json[0]["metadata"]["team"], "blue");
     assert_eq!(json[1]["workers"], 2);
 
-    // Watched until its reader goes away.
     let words = ["routes", "--directory", "domain", "--json", "--watch", "0.01"];
     let mut watching = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
     let first = watching.line();
@@ -312,7 +303,6 @@ fn program_is_a_worker() {
     let output = piped(folder, &["upper", "-", "--bytes"], &long);
     assert_eq!(output.stdout, b"ABC\n".repeat(1 << 20), "{}", String::from_utf8_lossy(&output.stderr));
 
-    // A program may end without reading, write a long error, or be killed.
     let _deaf = serving(folder, &["deaf", "--", "true"]);
     assert_eq!(piped(folder, &["deaf", "-", "--bytes"], &long).status.code(), Some(0));
     let script = "head -c 1000000 /dev/zero | tr '\\0' 'x' >&2; exit 9";
@@ -337,11 +327,11 @@ fn program_is_a_worker() {
 fn late_request_ends_its_process() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // A single worker, and a child of it that would hold its output open.
+    // A child of the worker would hold its output open.
     let script = "read word; if [ $word = slow ]; then sleep 1000 & sleep 1000; fi; echo $word";
     let _instance = serving(folder, &["echo", "--", "sh", "-c", script]);
     let late = here(folder, &["call", "echo", "slow", "--bytes", "--timeout", "0.5"]).error(1);
-    // The server kills it at the same moment, and either may report first.
+    // Server and caller may report first.
     let ends = ["no reply from echo within 500 ms", "its caller no longer waits"];
     assert!(ends.iter().any(|end| late.contains(end)), "{late}");
     assert_eq!(here(folder, &["call", "echo", "fast", "--bytes", "--timeout", "60"]).good(), "fast\n");

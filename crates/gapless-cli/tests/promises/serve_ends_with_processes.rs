@@ -1,4 +1,3 @@
-//! `gapless serve` lets begun requests finish at the first Ctrl-C or SIGTERM, and leaves no process at the second.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -8,7 +7,7 @@ use rustix::process::Signal;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Whether a process still runs; a zombie does not.
+/// A zombie does not.
 fn runs(process_id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat"));
     stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|state| !state.starts_with('Z')))
@@ -20,7 +19,6 @@ fn ignores_hang_up(process_id: &str) -> bool {
     u64::from_str_radix(ignored, 16).unwrap() & 1 == 1
 }
 
-/// The route `slow` with `workers` workers, all busy; and the process ids of each request.
 fn at_work(folder: &Path, workers: usize) -> (Process, Vec<Process>, Vec<String>) {
     let script = "sleep 1000 & echo $$ $! > ids-$$; wait";
     let count = workers.to_string();
@@ -75,7 +73,7 @@ fn killed_server_leaves_no_process() {
 #[test]
 fn one_signal_ends_an_idle_server() {
     let folder = tempfile::tempdir().unwrap();
-    // Under `nohup` this process and its children ignore it.
+    // Ignored under `nohup`.
     let hangs_up = (!ignores_hang_up("self")).then_some(Signal::HUP);
     for signal in [Signal::INT, Signal::TERM].into_iter().chain(hangs_up) {
         let words = ["serve", "--directory", "domain", "echo", "--", "cat"];

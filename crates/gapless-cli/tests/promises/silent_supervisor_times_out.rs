@@ -1,5 +1,4 @@
-//! Without an answer of a supervisor, `ps` shows the state from the files of the state directory; a waiting command
-//! names the process that it waits for.
+//! `ps` shows the state from the files; a waiting command names the process that it waits for.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -18,7 +17,6 @@ fn started() -> Floor {
     floor
 }
 
-/// A stopped process of a role, continued when its test ends.
 struct StoppedProcess(Pid);
 
 impl StoppedProcess {
@@ -32,7 +30,6 @@ impl StoppedProcess {
 
 impl Drop for StoppedProcess {
     fn drop(&mut self) {
-        // The process may have been killed.
         let _ = kill_process(self.0, Signal::CONT);
     }
 }
@@ -120,7 +117,6 @@ fn down_ends_on_a_full_disk() {
     run(floor.path(), &["down"]).good();
 }
 
-/// Lines that cannot be written to its log are lost, and nothing else.
 #[test]
 fn full_log_disk_stops_no_guardian() {
     let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");

@@ -1,5 +1,3 @@
-//! `gapless cluster snapshot` asks a running member, also one embedded in another program, and prints the result.
-
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_cluster::ClusterMember;

@@ -1,4 +1,3 @@
-//! `gapless stream`: invalid files, missing and doubled sequencers, closed pipes, and the output of `status`.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{self, gapless, run};
@@ -72,7 +71,7 @@ fn unknown_user_is_refused() {
         write_lines(here, "lines", &["one".to_owned()]);
         let _running = sequencer(here);
         stream(here, "publish lines").good();
-        // A user given by option needs no entry in the file, and the users' own file is for the sequencer alone.
+        // A user given by option needs no entry in the file.
         std::fs::write(here.join("stream.toml"), &file).unwrap();
         std::fs::write(here.join("password"), "swordfish\n").unwrap();
         stream(here, "publish lines --username anna --password-file password").good();
@@ -122,7 +121,6 @@ fn closed_pipe_ends_tail_silently() {
         tail.stop_reading();
         assert_eq!(tail.wait().code(), Some(0), "{words}");
     }
-    // Also a tail without further output.
     let mut tail = Process::start(&mut stream_command(here, "tail --raw --from 20002"));
     assert_eq!(tail.line(), "19999");
     tail.stop_reading();
@@ -196,7 +194,6 @@ fn removed_lock_hides_no_sequencer() {
     assert!(text.contains("in use by process"), "{text}");
 }
 
-/// `gapless WORDS` by a shell that has run `before` it.
 fn limited(directory: &Path, before: &str, words: &str) -> program::ProgramOutput {
     let script = format!("{before}; exec \"$0\" {words}");
     let mut shell = Command::new("sh");

@@ -1,5 +1,3 @@
-//! `gapless stream archive`: a copy of the stream's journal, readable without a sequencer, and a readable text; both
-//! are continued after a kill.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -40,7 +38,6 @@ fn is_archived_over(transport: &str) {
     stream(here, "publish second").good();
     wait_for_text(here, &stream(here, "replay").good());
     archiving.kill();
-    // Cut like by a kill in the middle of a line.
     let mut torn = std::fs::read(here.join("copy.log")).unwrap();
     torn.truncate(torn.len() - 7);
     std::fs::write(here.join("copy.log"), torn).unwrap();
@@ -53,7 +50,6 @@ fn is_archived_over(transport: &str) {
     assert_eq!(archiving.wait().code(), Some(0));
     running.kill();
 
-    // Without the stream.
     let replay = |words: &[&str]| run(here, &[&["stream", "replay", "--directory", "copy"], words].concat()).good();
     assert!(replay(&["--raw"]).lines().eq(&lines), "every message, once, in order");
     assert_eq!(replay(&[]), text, "under the same sequences");

@@ -1,5 +1,3 @@
-//! `gapless stream control`: when the command returns, its request is in the stream at the printed sequence. A stream
-//! that cannot be controlled gives the reason.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::run;
@@ -19,7 +17,7 @@ fn object(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// The stream so far: sequence and kind of each frame.
+/// Sequence and kind.
 fn frames(here: &Path) -> Vec<(u64, String)> {
     let text = stream(here, "replay --json").good();
     let frame = |line: &str| {
@@ -43,7 +41,6 @@ fn is_controlled_over(transport: &str) {
     let again = object(&stream(here, "control halt --json").good());
     assert_eq!((&again["sequence"], &again["changed"]), (&(before + 1).into(), &false.into()), "{again}");
 
-    // A line published meanwhile waits until the stream is resumed.
     write_lines(here, "late", &["three".to_owned()]);
     let mut publish = Process::start(stream_command(here, "publish late").stderr(Stdio::null()));
     std::thread::sleep(Duration::from_millis(300));
@@ -72,7 +69,6 @@ fn is_controlled_over(transport: &str) {
     write_lines(here, "more", &["four".to_owned()]);
     stream(here, "publish more").good();
 
-    // A halt survives a restart, and another operator can end it.
     stream(here, "control halt").good();
     running.kill();
     let _running = sequencer(here);
@@ -160,7 +156,7 @@ fn uncontrollable_stream_gives_reason() {
     assert!(text.contains("no sequencer answers there"), "a socket that is left behind: {text}");
 }
 
-/// Sends `word` to the stream's socket and returns the length of the answer; 0 if the sequencer hangs up.
+/// 0 if the sequencer hangs up.
 fn answer_length(here: &Path, word: &[u8]) -> usize {
     let address = SocketAddrUnix::new(here.join("stream/stream.socket")).unwrap();
     let socket =

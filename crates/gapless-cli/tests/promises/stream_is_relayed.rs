@@ -1,5 +1,4 @@
-//! A dispatcher and a bridge, as processes: nodes that connect to them read the same stream and publish into it, and
-//! either resumes at its position after a restart.
+//! Nodes of a dispatcher and a bridge read the same stream and publish into it; either resumes at its position.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::stream_process::{configured, sequencer, some_lines, started, stream, stream_with_config, write_lines};
@@ -7,7 +6,6 @@ use gapless_testkit::process::Process;
 use gapless_testkit::wait::until;
 use std::path::Path;
 
-/// Starts `gapless stream WORDS` in `here`, and waits until it relays.
 fn relay(here: &Path, words: &[&str]) -> Process {
     let mut line = vec!["stream"];
     line.extend(words);
@@ -26,7 +24,6 @@ fn relays_lines(transport: &str, start: impl Fn(&Path) -> Process, far: &[&str])
     let (first, rest) = lines.split_at(300);
     let (second, third) = rest.split_at(300);
 
-    // Published at the sequencer, at a node of the relay, and at the sequencer while there is no relay.
     write_lines(here, "first", first);
     write_lines(here, "second", second);
     write_lines(here, "third", third);

@@ -1,5 +1,3 @@
-//! `gapless stream status` shows each node by its name, over every transport: its connection, its position, and its
-//! rates.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::stream_process::{configured, sequencer, some_lines, status_when, stream, stream_command, write_lines};
@@ -30,9 +28,7 @@ fn is_shown_over(transport: &str) {
     let lines = some_lines(2_000);
     write_lines(here, "lines", &lines);
     let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first"));
-    // A tail whose output is not read stands still.
     let met = tail.lines_in_background();
-    // The tail has read its file once it is connected.
     status_when(here, "the reader", |status| nodes(status).len() == 1);
     as_user("anna");
     let mut publish =
@@ -48,7 +44,6 @@ fn is_shown_over(transport: &str) {
         }
     });
 
-    // While it publishes: both by name, with their rates.
     let status = status_when(here, "two nodes that move", |status| {
         let is_fast = |node: &Value| node["read_per_s"].as_f64().is_some_and(|rate| rate > 1.0);
         nodes(status).len() == 2
@@ -65,7 +60,6 @@ fn is_shown_over(transport: &str) {
     is_seen.store(true, Ordering::Relaxed);
     let (input, written) = writer.join().unwrap();
 
-    // After everything was read: live, at the end.
     for line in lines.iter().cycle().take(written) {
         assert_eq!(&met.recv().unwrap(), line);
     }
@@ -121,7 +115,6 @@ fn stuck_node_lags() {
     let lines = some_lines(20_000);
     write_lines(here, "lines", &lines);
     let _running = sequencer(here);
-    // The output is not read, so the tail stands still as soon as its pipe is full.
     let _stuck = Process::start(&mut stream_command(here, "tail --from first"));
     status_when(here, "the tail", |status| nodes(status).len() == 1);
     stream(here, "publish lines").good();
@@ -140,7 +133,6 @@ fn many_nodes_take_several_pages() {
     let mut tails: Vec<Process> =
         (0..4).map(|_| Process::start(&mut stream_command(here, "tail --from first"))).collect();
     tails.iter_mut().for_each(|tail| assert!(tail.line().contains("feed-began")));
-    // Each is a connection of this process.
     let socket = here.join("stream/stream.socket");
     let connections: Vec<_> = (0..260).map(|_| program_connection(&socket)).collect();
     let status = status_when(here, "all of them", |status| nodes(status).len() == 264);
@@ -150,7 +142,7 @@ fn many_nodes_take_several_pages() {
     status_when(here, "the tails alone", |status| nodes(status).len() == 4);
 }
 
-/// Sends a hello to a stream's socket as a publisher with small rings, and nothing else.
+/// Publisher with small rings that sends nothing but a hello.
 fn program_connection(socket: &Path) -> std::os::fd::OwnedFd {
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
     let connection =

@@ -1,4 +1,3 @@
-//! One program over each transport, chosen by the file alone: published messages are tailed, replayed and rewound.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, stream_with, write_lines};

@@ -1,4 +1,3 @@
-//! `gapless validate` shows the meaning of a file, or its errors with place and allowed values. It starts nothing.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, names, run};

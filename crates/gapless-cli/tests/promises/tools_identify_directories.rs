@@ -1,5 +1,4 @@
-//! Directories of another kind or format, records with a changed bit, ended processes, invalid files: each command
-//! reports the actual state, and none suggests a remedy that is refused.
+//! Each command reports the actual state, and none suggests a remedy that is refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -16,7 +15,6 @@ fn stop(mut running: Process) {
     assert_eq!(running.wait().code(), Some(0));
 }
 
-/// A stopped stream with ten lines.
 fn stopped_stream() -> TempDir {
     let directory = configured("shared-memory");
     write_lines(directory.path(), "lines", &some_lines(10));
@@ -36,7 +34,6 @@ fn change_record(directory: &Path, change: impl FnOnce(&str) -> String) {
 fn newer_format_is_refused_by_all() {
     let directory = stopped_stream();
     let here = directory.path();
-    // Written by a newer program, and by one that writes no checksum.
     change_record(&here.join("stream"), |_| "kind bus\nformat 2\nwritten by gapless 9.0.0\n".to_owned());
     for words in [
         &["events", "stats", "stream"][..],

@@ -1,5 +1,4 @@
-//! The example `trading_floor`: a sequencer, order entries, a matching service and a cluster in one file. Whichever
-//! process is killed, every order is filled once. Each entry checks this, and fails otherwise.
+//! Whichever process is killed, every order is filled once; each entry checks this.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -15,7 +14,6 @@ fn floor() -> Floor {
     )
 }
 
-/// Number of filled orders, from an entry's last line.
 fn filled(floor: &Floor, entry: &str) -> u64 {
     let said = floor.run(&["logs", entry]).good();
     let last = said.lines().rev().find_map(|line| line.split_once(" orders in the stream, "));
@@ -48,7 +46,6 @@ fn each_order_is_filled_once() {
         });
     }
     let restarted: Vec<_> = floor.instances().into_iter().filter(|instance| instance["restarts"] != 0).collect();
-    // A process that loses its sequencer may end, too, with a reason, but no order is ever wrong.
     let reasons = serde_json::to_string(&restarted).unwrap();
     assert!(!reasons.contains(" follows "), "{reasons}");
     assert_eq!(floor.run(&["down"]).good(), "all has ended\n");

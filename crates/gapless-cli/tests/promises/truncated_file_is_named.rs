@@ -1,5 +1,4 @@
-//! A file truncated, removed or replaced while a sequencer writes it: the sequencer ends with the file's name and its
-//! own exit code, and its publisher learns of the end.
+//! The sequencer ends with the file's name and its own exit code.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -56,7 +55,7 @@ fn truncated_file_ends_the_process() {
 
 type Damage = fn(&Path);
 
-/// The mapping is not touched and no frame is written: the sequencer must check by itself.
+/// Nothing touches the mapping, so the sequencer must check by itself.
 #[test]
 fn idle_sequencer_checks_its_journal() {
     let damages: [(&str, Damage, &str); 4] = [

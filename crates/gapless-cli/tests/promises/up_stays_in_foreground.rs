@@ -1,5 +1,5 @@
-//! `gapless up --foreground`: a service of systemd, and process 1 of a container. Its service manager is informed of
-//! progress. It reads its file again at SIGHUP, ends everything at SIGTERM, and its own death stops nothing.
+//! Runs as a service of systemd, and as process 1 of a container: SIGHUP reads the file again, SIGTERM ends everything,
+//! and its own death stops nothing.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -11,7 +11,6 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that stays, and prints its environment.
 const WORKER: &str = "command = [\"sh\", \"-c\", \"env; exec sleep 300\"]\nready = { line = \"GAPLESS_INSTANCE\" }\n";
 
 struct ForegroundProcess(Child);
@@ -28,13 +27,11 @@ impl ForegroundProcess {
 
 impl Drop for ForegroundProcess {
     fn drop(&mut self) {
-        // The process may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A service manager that only listens.
 struct FakeServiceManager(UnixDatagram);
 
 impl FakeServiceManager {
@@ -52,7 +49,6 @@ impl FakeServiceManager {
         ForegroundProcess(command.spawn().unwrap())
     }
 
-    /// Messages up to one with this beginning, without those of the watchdog.
     fn hear(&self, last: &str) -> Vec<String> {
         let mut heard = Vec::new();
         until(&format!("{last} is told"), || {
@@ -104,7 +100,6 @@ fn service_manager_sees_progress() {
     }
     assert!(!guardian.contains("NOTIFY_SOCKET") && log.contains("floor.state/notify/socket"), "{log} {guardian}");
 
-    // First an invalid file, then a valid one.
     let before = std::fs::read_to_string(floor.path().join("floor.toml")).unwrap();
     std::fs::write(floor.path().join("floor.toml"), format!("{before}wrong = 1\n")).unwrap();
     running.signal(Signal::HUP);
@@ -117,7 +112,6 @@ fn service_manager_sees_progress() {
     let heard = manager.hear("READY=1");
     assert!(heard[0].starts_with("RELOADING=1\n") && ready(&floor, &["first.1", "second.1", "third.1"]), "{heard:?}");
 
-    // A kill stops nothing, and the next one finds everything unchanged.
     let before = pids(&floor);
     running.signal(Signal::KILL);
     assert_eq!(running.ended(), None);
@@ -141,7 +135,7 @@ fn foreign_end_and_death_are_noticed() {
     let both = ["supervisor_process_id", "guardian_process_id"].map(|name| floor.status()[name].clone());
     for pid in &both {
         let pid = Pid::from_raw(pid.as_i64().unwrap() as i32).unwrap();
-        // The second process may have been replaced before it is killed.
+        // May have been replaced before it is killed.
         kill_process(pid, Signal::KILL).unwrap();
     }
     until("it has taken over", || {
@@ -167,11 +161,10 @@ fn invalid_environment_is_named() {
     );
 }
 
-/// Creates a process namespace in which the command is process 1, and which ends with it.
+/// The command is process 1 of the namespace, which ends with it.
 const UNSHARE: [&str; 8] =
     ["--user", "--map-root-user", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child", "--"];
 
-/// Id, parent and state of each process.
 fn processes() -> Vec<(u32, u32, String)> {
     let of = |entry: std::fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
@@ -201,7 +194,6 @@ fn ps_needs_no_proc() {
     }
     let ended = unmounted("exec \"$0\" ps --at floor.toml").unwrap();
     let (out, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    // No process was ever started.
     assert!(ended.status.code() == Some(3) && out.contains("no file is in force"), "{out}{said}");
 }
 
@@ -212,7 +204,7 @@ fn process_1_reaps_reloads_and_ends() {
         println!("SKIPPED: namespaces of processes cannot be made with unshare: {trial:?}");
         return;
     }
-    // The parent of an instance is its guardian: killing it leaves all instances to process 1.
+    // An instance's parent is its guardian: killing it leaves all instances to process 1.
     let killer = "[process.killer]\ncommand = [\"sh\", \"-c\", \"kill -9 $PPID; exec sleep 0.1\"]\nrestart = { policy = \"never\" }\n";
     let stays = format!("[process.first]\n{WORKER}");
     let floor = Floor::new(&stays);
@@ -228,7 +220,6 @@ fn process_1_reaps_reloads_and_ends() {
     std::fs::write(floor.path().join("floor.toml"), format!("{stays}{killer}")).unwrap();
     let pid = Pid::from_raw(first as i32).unwrap();
     kill_process(pid, Signal::HUP).unwrap();
-    // The exit status was seen by no one.
     until("it is over, and another guardian is there", || {
         let status = floor.status();
         status["guardian_process_id"].is_number()

@@ -1,4 +1,3 @@
-//! A waiting command is never silent: it repeats the object and the reason on standard error.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};

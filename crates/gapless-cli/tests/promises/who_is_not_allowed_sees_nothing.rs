@@ -1,5 +1,5 @@
-//! Permissions of a supervisor: its own user, and members of the group named by its file, as long as it is named. Needs
-//! root to become another user, and reports that it is skipped otherwise.
+//! A supervisor answers its own user, and members of the group named by its file. Skipped, with a note, unless run by
+//! root.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -9,12 +9,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-/// Id of an unprivileged user without files.
 const NOBODY: u32 = 65534;
 const WORKER: &str = "[process.worker]\ncommand = [\"sh\", \"-c\", \"echo here I am; exec sleep 300\"]\n\
                       ready = { line = \"here I\" }\nsecrets = [\"TOKEN\"]\nenvironment = { TOKEN = \"hunter2\" }\n";
 
-/// Name and number of a group that probably no process of this machine has.
+/// Probably no process of this machine has it.
 fn group() -> Option<(String, u32)> {
     let groups = std::fs::read_to_string("/etc/group").ok()?;
     let of = |line: &str| {
@@ -24,7 +23,7 @@ fn group() -> Option<(String, u32)> {
     groups.lines().filter_map(of).find(|(_, id): &(String, u32)| *id != 0 && *id != NOBODY)
 }
 
-/// The floor in a folder that others may enter, and a group; or the reason for skipping.
+/// Others may enter the folder. The error is the reason for skipping.
 fn floor() -> Result<(Floor, String, u32), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("only root can become another user".to_owned());
@@ -39,7 +38,6 @@ fn floor() -> Result<(Floor, String, u32), String> {
     }
 }
 
-/// Runs a command as the unprivileged user in this group.
 fn as_member(floor: &Floor, group: u32, words: &[&str]) -> ProgramOutput {
     gapless(floor.path(), words).uid(NOBODY).gid(group).output().unwrap().into()
 }
@@ -48,7 +46,6 @@ fn write(floor: &Floor, supervisor: &str) {
     std::fs::write(floor.path().join("floor.toml"), format!("[supervisor]\n{supervisor}\n{WORKER}")).unwrap();
 }
 
-/// Mode and group of a file in the state directory.
 fn access(floor: &Floor, name: &str) -> (u32, u32) {
     let found = std::fs::metadata(floor.path().join("floor.state").join(name)).unwrap();
     (found.mode() & 0o777, found.gid())
@@ -97,7 +94,6 @@ fn group_has_access_while_named() {
     run(floor.path(), &["reload"]).good();
     as_member(&floor, id, &["restart", "worker"]).good();
     until("it is back", || floor.states() == [("worker.1".to_owned(), "ready".to_owned())]);
-    // Later files belong to the group, too.
     assert_eq!(as_member(&floor, id, &["logs"]).good(), "here I am\nhere I am\n");
     let said = as_member(&floor, id, &["up", "floor.toml"]).error(1);
     assert!(said.contains("floor.state"), "only its user puts a file in force: {said}");
@@ -123,7 +119,6 @@ fn ps_explains_missing_control_groups() {
     let said = &status["without_control_groups"];
     assert_eq!((said.is_null(), said.is_string()), (has_own, !has_own), "{said} and {group}");
 
-    // A user who may write in no group.
     let (floor, _, id) = match self::floor() {
         Ok(found) => found,
         Err(reason) => return println!("SKIPPED: {reason}"),
@@ -135,7 +130,7 @@ fn ps_explains_missing_control_groups() {
     let is_reason = |said: &str| said.contains("cgroup") || said.contains("control groups");
     assert!(said.is_some_and(is_reason), "{status}");
     as_member(&floor, id, &["down"]).good();
-    // Another user, as this one is now, would wait for a supervisor that may just be starting.
+    // Another user would wait for a supervisor that may just be starting.
     std::fs::remove_dir_all(floor.path().join("floor.state")).unwrap();
 }
 

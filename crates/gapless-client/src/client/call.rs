@@ -1,5 +1,3 @@
-//! One command and its reply, for callers that have nothing else to do meanwhile.
-
 use super::incoming::DeferredMessage;
 use super::reconnecting::DeferredInput;
 use super::waiting::{CallWaits, RESEND_INTERVAL, TimeLimit};
@@ -13,8 +11,7 @@ use std::time::{Duration, Instant};
 
 impl Client {
     /// Sends `payload` and waits for the reply. Reconnects to a service that is restarted meanwhile; the command takes
-    /// effect once. If the session's window or the ring to the service is full, or the session is not open, it first
-    /// waits for that.
+    /// effect once.
     ///
     /// Other messages that arrive meanwhile, notices and replies to other commands, are delivered by the next
     /// [`Client::poll`], in their order. A client that calls and never polls keeps them. The service refuses a command
@@ -52,7 +49,6 @@ impl Client {
                 Err(ClientError::WindowFull { .. } | ClientError::NotOpen) if self.now() < deadline => {
                     (waits.until(deadline), "room for a command in its session")
                 }
-                // Room in the ring causes no wake-up.
                 Err(ClientError::Log(LogError::Full { .. })) if self.now() < deadline => {
                     (deadline.min(self.now() + RESEND_INTERVAL), "room for a command in the ring")
                 }
@@ -82,7 +78,6 @@ impl Client {
         }
     }
 
-    /// Error text for a command without a reply in time.
     pub(super) fn no_reply_reason(&self, key: SessionKey, number: u64, timeout: Duration) -> String {
         let (peer, milliseconds) = (self.peer(), timeout.as_millis());
         if self.is_accepted(key, number) {
@@ -93,15 +88,13 @@ impl Client {
         format!("no reply from {peer} within {milliseconds} ms")
     }
 
-    /// Whether the stream is known to have the command, from a member that runs no service.
     pub(super) fn is_accepted(&self, key: SessionKey, number: u64) -> bool {
         let (session, accepted) = self.accepted;
         accepted >= number && self.session_id(key) == Some(session)
     }
 
-    /// Takes messages that have arrived, or sleeps until one arrives, at most until `until`. Keeps every message but
-    /// the reply to the session's command `number` for the next poll. Reconnects to a service that is gone, until the
-    /// end of `limit`.
+    /// Keeps every message but the reply to the session's command `number` for the next poll. Reconnects until the end
+    /// of `limit`.
     pub(super) fn await_reply(
         &mut self,
         key: SessionKey,
@@ -111,7 +104,6 @@ impl Client {
     ) -> Result<Option<Result<OwnedReply, ClientError>>, ClientError> {
         let mut answer = None;
         let mut deferred = DeferredInput::default();
-        // Replies kept before are not checked again.
         let earlier = std::mem::take(&mut self.deferred.messages);
         self.awaits_reply = true;
         let polled = self.poll_into(usize::MAX, &mut |incoming| match incoming {
@@ -154,10 +146,8 @@ impl Client {
     }
 }
 
-/// Error of a client that could not reconnect, with the reason of the earlier failure if it is known.
 fn with_cause(error: ClientError, peer: String, reason: Option<String>) -> ClientError {
     match (error, reason) {
-        // Errors that have the reason already, in the same process; and those by which callers decide.
         (
             error @ (ClientError::Disconnected { .. }
             | ClientError::NoSuchSession(_)

@@ -1,21 +1,19 @@
-//! [`ClientEnvironment`]: time, sleep and connections of a client, replaceable by a simulation.
-
 use crate::ClientError;
 use gapless_transport::publisher_link::PublisherLink;
 use std::time::{Duration, Instant};
 
-/// Time, sleep and connections of one client. A client without an environment uses those of its machine.
+/// Time, sleep and connections of one client, replaceable by a simulation.
 pub trait ClientEnvironment: Send {
-    /// Current time; it never goes back.
+    /// Never goes back.
     fn now(&self) -> Instant;
 
-    /// Sleeps until something has arrived for the client, or for `timeout`. However short that is, the rest of the
-    /// simulation continues.
+    /// Sleeps until something has arrived for the client, or for `timeout`.
     fn sleep(&mut self, timeout: Duration);
 
-    /// Tries to connect once, for at most `timeout`. An earlier connection is no longer used.
+    /// Tries to connect once, for at most `timeout`; replaces an earlier connection.
     ///
     /// # Errors
+    ///
     /// Connection refused; no answer in time.
     fn connect(&mut self, timeout: Duration) -> Result<PublisherLink, ClientError>;
 }

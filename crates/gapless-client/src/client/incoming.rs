@@ -1,5 +1,3 @@
-//! Messages delivered by a poll, and the effect of each on its session.
-
 use super::session::{CommandSession, ReplyKind};
 use crate::ClientError;
 use crate::session_key::SessionKey;
@@ -16,17 +14,16 @@ pub enum Incoming<'a> {
     Reply {
         session: SessionKey,
         reply: Reply<'a>,
-        /// Whether this is the command's first reply; false for the answer to a repeat.
+        /// False for the answer to a repeat.
         first: bool,
     },
-    /// An unsolicited message from the service.
     Notice {
         session: SessionKey,
-        /// The message; its session_seq counts the notices of this session.
+        /// Message whose session_seq counts the notices of this session.
         notice: Reply<'a>,
     },
-    /// The service no longer knows the session: it has expired, or the stream is a new incarnation. Commands without a
-    /// reply may or may not have taken effect. Its token opens a new session, with another key.
+    /// The session has expired, or the stream is a new incarnation. Commands without a reply may or may not have taken
+    /// effect. Its token opens a new session, with another key.
     SessionLost {
         session: SessionKey,
     },
@@ -36,27 +33,27 @@ pub enum Incoming<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Reply<'a> {
     pub session_seq: u64,
-    /// Position of the command in the total order.
+    /// Place of the command in the total order.
     pub sequence: u64,
-    /// Sequenced time of the command, ns since the epoch.
+    /// Sequenced, ns since the epoch.
     pub timestamp_ns: u64,
     /// Schema id << 16 | template id; 0 if the handler gave no reply.
     pub schema: u32,
     pub encoding: Encoding,
-    /// CRC-32C of the payload's last fragment, as computed by the service.
+    /// CRC-32C of the last fragment, as computed by the service.
     pub payload_crc: u32,
-    /// Payload, of all fragments.
+    /// Payload of all fragments.
     pub payload: &'a [u8],
-    /// Set if the command was refused; the payload is then not the service's own.
+    /// Replaces the service's payload if the command was refused.
     pub refusal: Option<Refusal<'a>>,
 }
 
 /// A reply that outlives its poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedReply {
-    /// Position of the command in the total order.
+    /// Place of the command in the total order.
     pub sequence: u64,
-    /// Sequenced time of the command, ns since the epoch.
+    /// Sequenced, ns since the epoch.
     pub timestamp_ns: u64,
     /// Schema id << 16 | template id; 0 if the handler gave no reply.
     pub schema: u32,
@@ -71,14 +68,12 @@ impl OwnedReply {
     }
 }
 
-/// For a message that was not refused.
 const fn is_acknowledgement(schema: u32, payload: &[u8]) -> bool {
     schema == 0 && payload.is_empty()
 }
 
 impl<'a> Reply<'a> {
-    /// Whether the command is done and its handler gave no reply. An empty reply of a handler has the schema of its
-    /// message; schema 0, which no message has, counts as no reply.
+    /// Whether the command is done and its handler gave no reply (schema 0, which no message has).
     #[must_use]
     pub const fn is_acknowledgement(&self) -> bool {
         self.refusal.is_none() && is_acknowledgement(self.schema, self.payload)
@@ -126,13 +121,11 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// A message that arrived while one reply was awaited, kept for the next poll.
 pub(super) struct DeferredMessage {
     pub session: SessionKey,
-    /// For a reply, whether it was the first; `None` for a notice, which is not counted yet.
+    /// `None` for a notice, which is not counted yet.
     first: Option<bool>,
     is_refused: bool,
-    /// The reply without its payload and refusal.
     reply: Reply<'static>,
     payload: Vec<u8>,
 }
@@ -153,7 +146,6 @@ impl DeferredMessage {
     }
 
     pub fn incoming(&self) -> Incoming<'_> {
-        // The refusal was parsed from these bytes before.
         let refusal = if self.is_refused { Refusal::from_bytes(&self.payload) } else { None };
         let reply = Reply { payload: &self.payload, refusal, ..self.reply };
         match self.first {
@@ -163,15 +155,14 @@ impl DeferredMessage {
     }
 }
 
-/// Whether a frame states that the stream has a message, without its outcome: the answer of a service has a sequence.
-/// Event streams answer this way, and members that run no service.
+/// Whether a frame states only that the stream has a message, as event streams and members without a service do. The
+/// answer of a service has a sequence.
 #[cold]
 pub(super) fn is_without_service(frame: &Frame<'_>) -> bool {
     frame.kind() == Kind::Reply && frame.session_seq() != 0 && frame.flags() & REFUSED_FLAG == 0
 }
 
-/// Handles one whole message from the service, to the session `key` if it is known. Returns the number from which a
-/// session's commands must be resent.
+/// Returns the number from which a session's commands must be resent.
 #[inline]
 pub(super) fn take_message(
     sessions: &mut [CommandSession],
@@ -210,7 +201,6 @@ pub(super) fn take_message(
                 if refusal.code == RefusalCode::NotLeader {
                     return Err(ClientError::NotLeader { leader: refusal.text.to_owned() });
                 }
-                // Frames already sent wait in the ring, and are taken later.
                 if refusal.code == RefusalCode::Throttled {
                     return Ok(None);
                 }

@@ -60,12 +60,12 @@ use waiting::{CallWaits, SILENCE_MAX, ServiceSilence, TimeLimit};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     pub link: RingSizes,
-    /// Timeout of the handshake with a reachable service, and of opening a session; connection refused is an error at
-    /// once. Also how long [`Client::reconnect`] looks for a service.
+    /// Limit of the handshake, of opening a session, and of [`Client::reconnect`]. Connection refused is an error at
+    /// once.
     pub timeout: Duration,
-    /// Stream that the service must have; zeros for any.
+    /// Required stream; zeros for any.
     pub identity: StreamIdentity,
-    /// Name and password, for a service reached by TCP that accepts only known users.
+    /// Required by TCP if the service accepts only known users.
     pub credentials: Credentials,
 }
 
@@ -97,61 +97,56 @@ impl ClientOptions {
 
 pub struct Client {
     link: PublisherLink,
-    /// Addresses for reconnecting; `None` inside the service's process.
+    /// `None` inside the service's process.
     addresses: Option<Addresses<ServiceAddress>>,
-    /// `None` for those of the machine.
     environment: Option<Box<dyn ClientEnvironment>>,
-    /// Identity of the first stream found: another member must serve the same.
+    /// Another member must serve the same stream.
     identity: StreamIdentity,
-    /// Latest frame that an answer came from.
     seen: SeenFrame,
     deferred: DeferredInput,
-    /// Whether the connected member does not lead.
     was_turned_away: bool,
     options: ClientOptions,
     sessions: Vec<CommandSession>,
-    /// Number of commands sent, in all sessions.
     sent: u64,
     by_id: FxHashMap<u64, SessionKey>,
-    /// Session that sent last: most replies are for it and need no lookup.
+    /// Most replies are for it and need no lookup.
     sent_last: SessionKey,
     by_token: FxHashMap<u128, SessionKey>,
     frame: Vec<u8>,
     assembly: Assembly,
     quiet_polls: QuietPolls,
-    /// Sessions with commands to be resent, each once.
     resending: Vec<SessionKey>,
-    /// Whether messages other than the awaited reply are kept for the next poll.
     awaits_reply: bool,
-    /// Whether it has asked for an outcome and waits for the answer.
     asks: bool,
-    /// Session and number of the last message that a member without a service reported to be in the stream.
+    /// Reported by a member without a service: session and number of the last message.
     accepted: (u64, u64),
     silence: ServiceSilence,
 }
 
-/// Prefix of the address of a service reached by TCP.
+/// Prefix of a TCP address.
 pub const TCP_PREFIX: &str = "tcp:";
-/// Largest window of commands in flight: a service keeps a reply for each.
+/// Largest window: a service keeps a reply for each command in flight.
 pub const WINDOW_COMMANDS_MAX: u32 = 64;
 
 impl Client {
-    /// Connects to the service that listens at `path`, a socket of this machine; or by TCP to a cluster member with a
-    /// port for clients: `tcp:` and a host with a port, such as `tcp:alpha.example:9200`.
+    /// Connects to a socket of this machine, or by TCP to a cluster member: `tcp:HOST:PORT`.
     ///
     /// # Errors
+    ///
     /// Connection refused; another stream; no answer in time.
     pub fn connect(path: impl AsRef<Path>, options: ClientOptions) -> Result<Self, ClientError> {
         Self::connect_any(&[path], options)
     }
 
-    /// Connects to the first of a cluster's members that admits it, each at one of `paths`, as for [`Client::connect`].
-    /// It finds the leader itself: a member that does not lead names the leader, or the next member is tried.
+    /// Connects to the first of a cluster's members that admits the client, each at one of `paths`. A member that does
+    /// not lead names the leader.
     ///
     /// # Errors
+    ///
     /// As for [`Client::connect`], of the last attempt.
     ///
     /// # Panics
+    ///
     /// If `paths` is empty.
     pub fn connect_any(paths: &[impl AsRef<Path>], options: ClientOptions) -> Result<Self, ClientError> {
         let mut addresses = Addresses::new(paths.iter().map(|path| ServiceAddress::new(path.as_ref())).collect());
@@ -166,7 +161,7 @@ impl Client {
         unreachable!("the last attempt returns")
     }
 
-    /// Creates a client of a service of this process, over a `link` given by the service.
+    /// Client inside the service's process, over a `link` given by the service.
     #[doc(hidden)] // `ServiceHost::connect` is the application's way.
     #[must_use]
     pub fn local(link: PublisherLink, options: ClientOptions) -> Self {
@@ -238,9 +233,6 @@ impl Client {
     /// process. `window_messages` (1..=64) commands may be in flight. If the service has lost the session
     /// ([`Incoming::SessionLost`]), this opens a new one, with another key.
     ///
-    /// Messages for other sessions that arrive meanwhile are delivered by the next poll. The client leaves a cluster
-    /// member that does not lead for another.
-    ///
     /// # Errors
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
     pub fn open_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, ClientError> {
@@ -276,10 +268,11 @@ impl Client {
         Ok(key)
     }
 
-    /// Like [`Client::open_session`], without waiting: the session can be used after [`Incoming::Opened`]. Opening many
-    /// sessions this way takes one round trip.
+    /// Like [`Client::open_session`], without waiting: the session can be used after [`Incoming::Opened`]. Many
+    /// sessions take one round trip.
     ///
     /// # Errors
+    ///
     /// A token of 0 or a window out of range; the ring is full; the service is gone.
     pub fn begin_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, ClientError> {
         let refuse = |option, reason| Err(ClientError::Option { option, reason });
@@ -301,13 +294,12 @@ impl Client {
         Ok(key)
     }
 
-    /// Closes a session for good: the stream forgets it with its kept replies and notices, and its token opens a new
-    /// session afterwards. There is no answer; if the service dies before it has taken the close, the session lives
-    /// until it expires.
+    /// Closes a session for good; its token then opens a new one. If the service dies before it has taken the close,
+    /// the session lives until it expires.
     ///
     /// # Errors
-    /// [`ClientError::InFlight`] while commands have no reply; [`ClientError::NoSuchSession`] if it is not
-    /// open; [`LogError::Full`].
+    ///
+    /// [`ClientError::InFlight`] while commands have no reply; [`ClientError::NoSuchSession`]; [`LogError::Full`].
     pub fn close_session(&mut self, key: SessionKey) -> Result<(), ClientError> {
         let session = self.sessions.get_mut(key.index()).filter(|session| session.is_open());
         let session = session.ok_or(ClientError::NoSuchSession(key))?;
@@ -322,7 +314,6 @@ impl Client {
         self.by_id.remove(&id);
         self.by_token.remove(&session.token());
         session.lost();
-        // A closed session receives no late messages.
         self.deferred.messages.retain(|message| message.session != key);
         self.flush();
         Ok(())
@@ -343,16 +334,15 @@ impl Client {
         self.sessions.get(key.index()).ok_or(ClientError::NoSuchSession(key))
     }
 
-    /// Identifier of a session in the stream, once it is open.
+    /// `None` before the session is open.
     #[must_use]
     pub fn session_id(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).and_then(CommandSession::id)
     }
 
-    /// Next number of the session, which the next command gets if it has one frame; 1 for a session new to the stream.
-    /// It tells a restarted process how far its predecessor came: [`Client::outcome`] gives the fate of each number
-    /// below it. Each frame of a longer command uses a number, and so does each acknowledgement of notices, which only
-    /// [`Client::poll`] sends.
+    /// Number of the next command if it has one frame; 1 for a session new to the stream. A longer command uses a
+    /// number for each frame, and so does each acknowledgement of notices. [`Client::outcome`] gives the fate of lower
+    /// numbers to a restarted process.
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(CommandSession::next_session_seq)
@@ -369,12 +359,13 @@ impl Client {
         self.sessions.get(key.index()).is_some_and(CommandSession::has_room)
     }
 
-    /// Sends a command. `encode` writes its payload of at most `length_max` bytes and returns the length. Returns the
-    /// command's number in the session, which its reply carries.
+    /// Sends a command. `encode` writes the payload of at most `length_max` bytes and returns its length. Returns the
+    /// command's number in the session, as in its reply.
     ///
     /// # Errors
+    ///
     /// [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`]: poll and retry.
-    /// [`ClientError::NoSuchSession`]: the service has lost it; open its token again.
+    /// [`ClientError::NoSuchSession`]: open the token again.
     pub fn send(
         &mut self,
         key: SessionKey,
@@ -387,10 +378,11 @@ impl Client {
         Ok(number)
     }
 
-    /// Like [`Client::send`], but the command becomes visible to the service at the next [`Client::flush`] or
-    /// [`Client::poll`]: one hand-over for several commands.
+    /// Like [`Client::send`], but the service sees the command at the next [`Client::flush`] or [`Client::poll`]: one
+    /// hand-over for several commands.
     ///
     /// # Errors
+    ///
     /// As for [`Client::send`].
     #[inline]
     pub fn enqueue(
@@ -419,7 +411,6 @@ impl Client {
         Ok(header.session_seq)
     }
 
-    /// Enqueues a message that may need several frames: encoded into a separate buffer, then split.
     #[cold]
     fn enqueue_long(
         &mut self,
@@ -467,19 +458,19 @@ impl Client {
         self.link.flush();
     }
 
-    /// Takes up to `messages_max` messages from the service and passes each to `take`. Flushes first. Returns their
-    /// number.
+    /// Flushes, and passes up to `messages_max` messages to `take`. Returns their number.
     ///
     /// # Errors
-    /// [`ClientError::Disconnected`] once the service is gone and all its messages are taken. That is checked after 50
-    /// ms without a message. With other members configured, it is also returned after this one has owed an answer for a
-    /// second. [`ClientError::Protocol`] for an invalid frame.
+    ///
+    /// [`ClientError::Disconnected`] once the service is gone and all its messages are taken, checked after 50 ms
+    /// without a message, or if one of several members has owed an answer for a second. [`ClientError::Protocol`] for
+    /// an invalid frame.
     #[inline]
     pub fn poll(&mut self, messages_max: usize, mut take: impl FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
         self.poll_into(messages_max, &mut take)
     }
 
-    /// [`Client::poll`], compiled once instead of for each closure.
+    /// Compiled once instead of for each closure.
     fn poll_into(&mut self, messages_max: usize, take: &mut dyn FnMut(Incoming<'_>)) -> Result<usize, ClientError> {
         self.flush();
         let mut messages = 0;
@@ -553,13 +544,13 @@ impl Client {
         } else {
             self.quiet_polls.end();
             self.silence.end();
-            // By now the service has read the command, and its processor's prefetcher perhaps a few lines more.
+            // The service has read the command by now, and its prefetcher perhaps a few lines more.
             self.link.writer.prefetch();
         }
         Ok(messages)
     }
 
-    /// Prefetches these sessions, for which messages follow. Returns the number of messages.
+    /// Returns the number of messages.
     #[inline]
     fn prefetch(&self, sessions: &[u64]) -> usize {
         for key in sessions.iter().filter_map(|session| self.by_id.get(session)) {
@@ -568,7 +559,6 @@ impl Client {
         sessions.len()
     }
 
-    /// Reads the next frame into `frame`; returns its length.
     #[inline]
     fn next_frame(&mut self) -> Result<Option<usize>, ClientError> {
         if !self.deferred.frames.is_empty() {
@@ -583,17 +573,14 @@ impl Client {
         Ok(Some(length))
     }
 
-    /// Acknowledges received notices, once enough have arrived.
     #[cold]
     fn acknowledge_notices(&mut self, key: SessionKey) -> Result<(), ClientError> {
         match self.session(key)?.due_acknowledgement().map(|number| self.acknowledge(key, number)) {
-            // The next notice retries.
             Some(Err(ClientError::Log(LogError::Full { .. }))) | None => Ok(()),
             Some(other) => other,
         }
     }
 
-    /// Acknowledges the notices up to `number`, with the session's next number.
     fn acknowledge(&mut self, key: SessionKey, number: u64) -> Result<(), ClientError> {
         let session = self.sessions.get_mut(key.index()).ok_or(ClientError::NoSuchSession(key))?;
         let (slot, header) = session.next_command()?;
@@ -610,7 +597,6 @@ impl Client {
         Ok(())
     }
 
-    /// Resends commands in their original order, as far as there is room; the next poll continues.
     #[cold]
     fn resend(&mut self) -> Result<(), ClientError> {
         let Self { sessions, resending, link, .. } = self;
@@ -630,7 +616,7 @@ impl Client {
             }
         }
         resending.drain(..).for_each(|key| sessions[key.index()].set_resend_from(None));
-        // The first command of each session is enough: the numbers of a session rise with the places.
+        // Numbers of a session rise with the places, so its first command is enough.
         for (key, first_seq) in left {
             let session = &mut sessions[key.index()];
             if session.resend_from().is_none() {
@@ -664,7 +650,7 @@ impl Client {
     }
 }
 
-/// Appends frames that lie back to back, all or none.
+/// All or none.
 fn append_all(link: &mut PublisherLink, frames: &[u8]) -> Result<(), ClientError> {
     // A message that does not fit must not drop frames enqueued before it.
     link.flush();

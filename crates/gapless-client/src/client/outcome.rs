@@ -1,5 +1,3 @@
-//! The outcome of a command, also of one sent by a process that has died; and resending a command under its number.
-
 use super::incoming::OwnedReply;
 use super::session::NumberState;
 use super::waiting::TimeLimit;
@@ -12,42 +10,37 @@ use gapless_wire::control::RefusalCode;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
 use std::time::Duration;
 
-/// Interval of repeating an unanswered question.
 const ASK_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done(OwnedReply),
-    /// Refused, without effect.
     Refused {
         code: RefusalCode,
-        /// Code given by the application's handler; 0 if it gave none.
+        /// Given by the application's handler; 0 if it gave none.
         detail: u64,
         reason: String,
     },
     /// Done, but the reply was longer than allowed and is lost.
     ReplyTooLong {
-        /// Position of the command in the total order.
         sequence: u64,
         length_bytes: u64,
     },
-    /// The stream has it, and it will be done or refused. There was no answer in time, because it is not done yet, or
-    /// no service runs on the connected member. Ask again.
+    /// The command is not done yet, or no service runs on the connected member. Ask again.
     NotYetDone,
-    /// Not arrived: the command has no effect, unless it is resent.
+    /// No effect, unless it is resent.
     NotArrived {
         /// First number that the stream does not have.
         next_session_seq: u64,
     },
-    /// Done or refused, and the reply was discarded for those of later commands.
+    /// Done or refused; the reply was discarded for those of later commands.
     NoLongerKept {
-        /// First number whose reply is kept, as are those of all later ones.
+        /// First number whose reply is kept.
         first_kept: u64,
     },
-    /// The number does not belong to a command. A command meant for it has not arrived and never will; it may be sent
-    /// under another number.
+    /// The number does not belong to a command. A command meant for it never arrives.
     NoCommand {
-        /// Longer command with a frame of this number; `None` if the client has used it to acknowledge notices.
+        /// Longer command with this frame; `None` for an acknowledgement of notices.
         part_of: Option<u64>,
     },
 }
@@ -73,11 +66,7 @@ impl Client {
     /// Asks for the fate of the session's command `session_seq`, and waits for the answer. The command may be of this
     /// process, such as one whose [`Client::call`] ended with [`ClientError::OutcomeUnknown`], or of an earlier owner
     /// of the session (see [`Client::resume_session`]). Asking changes nothing and can be repeated as long as the reply
-    /// is kept: for as many later numbers as the session's window has. Reconnects to a service that is restarted
-    /// meanwhile.
-    ///
-    /// Other messages that arrive meanwhile are delivered by the next [`Client::poll`]. If the answer took longer than
-    /// 200 ms, the question was repeated, and a second answer with `first: false` may be among them.
+    /// is kept: for as many later numbers as the session's window has.
     ///
     /// # Errors
     /// - [`ClientError::OutcomeUnknown`]: this process has sent the command, and there is no answer within `timeout`;
@@ -98,7 +87,6 @@ impl Client {
         while !self.session(key)?.is_open() && !self.session(key)?.is_lost() && self.now() < deadline {
             self.await_reply(key, None, deadline, limit)?;
         }
-        // For a command sent just now, the question waits until its reply is late.
         let mut asks = !matches!(self.number_state(key, session_seq)?, NumberState::Kept { in_flight: true, .. });
         loop {
             let is_in_stream = match self.number_state(key, session_seq)? {
@@ -140,7 +128,7 @@ impl Client {
 
     /// Sends a command under a number recorded for it: it takes effect once, however often it is sent, and by however
     /// many processes in succession. If the stream has the number already, only its outcome is requested, and the
-    /// payload is ignored. Otherwise the command is sent, and unused numbers before it are used up.
+    /// payload is ignored.
     ///
     /// A process that must not lose commands when it is killed records each with its number before sending it. It
     /// starts by resending, in order, those that have no outcome yet:
@@ -207,11 +195,11 @@ impl Client {
         Ok(())
     }
 
-    /// Resends the session's command `session_seq`, or asks for its reply if another process had sent it. It has no
-    /// second effect. The original reply arrives again through [`Client::poll`], with `first: false`.
-    /// [`Client::outcome`] waits for it.
+    /// Resends the session's command `session_seq`, or asks for its reply if another process had sent it, without a
+    /// second effect. The original reply arrives with `first: false`.
     ///
     /// # Errors
+    ///
     /// [`ClientError::NotSent`]; [`ClientError::NotOpen`]; [`ClientError::NoSuchSession`]; [`LogError::Full`].
     pub fn repeat(&mut self, key: SessionKey, session_seq: u64) -> Result<(), ClientError> {
         self.number_state(key, session_seq)?;
@@ -226,8 +214,8 @@ impl Client {
         }
     }
 
-    /// Number of the session's next command, for a payload of this length: that of the last of its frames. `None` if
-    /// the session is not open.
+    /// Number of the session's next command with such a payload: that of its last frame. `None` if the session is not
+    /// open.
     #[must_use]
     pub fn number_for(&self, key: SessionKey, payload_length: usize) -> Option<CommandNumber> {
         let session_seq = self.next_session_seq(key)? + self.frames_for(payload_length) - 1;
@@ -246,8 +234,8 @@ impl Client {
         if session.is_open() { Ok(session.number_state(session_seq)) } else { Err(ClientError::NotOpen) }
     }
 
-    /// Sends an empty command under a number that the stream has: the sequencer does not append duplicates, and the
-    /// service answers it.
+    /// Sends an empty command under a number that the stream has: the sequencer appends nothing, and the service
+    /// answers.
     fn ask_for_reply(&mut self, key: SessionKey, session_seq: u64) -> Result<(), ClientError> {
         let session = self.session(key)?.id().unwrap_or(0);
         let claim = self.link.writer.claim(HEADER_LENGTH)?;

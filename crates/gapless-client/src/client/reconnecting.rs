@@ -1,6 +1,3 @@
-//! Resuming after a restart of the service, or at another member of its cluster: the same sessions, every command
-//! without a reply resent, and no message lost.
-
 use super::incoming::{DeferredMessage, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, ServiceSilence, TimeLimit};
 use super::{Client, TCP_PREFIX, append_all};
@@ -22,11 +19,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub(super) enum ServiceAddress {
-    /// A socket of this machine.
     Socket {
-        /// Path as given, relative or not.
         path: PathBuf,
-        /// Absolute path, for comparison with the paths that members name.
+        /// Compared with the paths that members name.
         named: PathBuf,
     },
     Tcp(String),
@@ -37,7 +32,6 @@ impl ServiceAddress {
     pub fn new(path: &Path) -> Self {
         match path.to_str().and_then(|path| path.strip_prefix(TCP_PREFIX)) {
             Some(address) => Self::Tcp(address.to_owned()),
-            // Without a current directory the path is compared as it is.
             None => Self::Socket {
                 path: path.to_owned(),
                 named: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
@@ -73,12 +67,11 @@ impl fmt::Display for ServiceAddress {
 
 const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
 
-/// Messages that arrived while only answers to opens, or one reply, were awaited. Bounded, for each connection, by the
-/// notices that the service keeps for the open sessions, and by the commands sent.
+/// Bounded, for each connection, by the notices that the service keeps for the open sessions, and by the commands sent.
 #[derive(Default)]
 pub(super) struct DeferredInput {
     pub frames: VecDeque<Vec<u8>>,
-    /// Messages older than the frames, in their order.
+    /// Older than the frames, in their order.
     pub messages: VecDeque<DeferredMessage>,
     pub opened: Vec<SessionKey>,
     pub lost: Vec<SessionKey>,
@@ -90,7 +83,7 @@ impl DeferredInput {
         self.opened.is_empty() && self.lost.is_empty() && self.messages.is_empty()
     }
 
-    /// Moves the oldest frame to `frame`; returns its length.
+    /// Returns the frame's length.
     #[cold]
     pub fn next_frame(&mut self, frame: &mut Vec<u8>) -> Option<usize> {
         let bytes = self.frames.pop_front()?;
@@ -103,43 +96,40 @@ impl DeferredInput {
 }
 
 impl Client {
-    /// Reconnects to a restarted service, or to another member of its cluster, and opens every session with its token.
-    /// Then resends every command without a reply, across all sessions in the original order. Tries all addresses in
-    /// turn until the timeout. A session that the stream has lost (see [`Incoming::SessionLost`]) stays closed:
-    /// [`Client::can_send`] is then always false.
+    /// Reconnects to a restarted service, or to another member of its cluster, opens every session with its token, and
+    /// resends every command without a reply in the original order. Tries all addresses in turn. A session that the
+    /// stream has lost (see [`Incoming::SessionLost`]) stays closed.
     ///
     /// # Errors
-    /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the service's own process,
-    /// where reconnecting is impossible.
+    ///
+    /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the service's own process.
     pub fn reconnect(&mut self) -> Result<(), ClientError> {
         self.reconnect_within(self.options.timeout)
     }
 
-    /// Like [`Client::reconnect`], for at most `limit` instead of
-    /// [`ClientOptions::timeout`](super::ClientOptions::timeout). With [`Duration::ZERO`] it makes one attempt at one
-    /// address, of a few milliseconds, for callers with other work between attempts.
+    /// Like [`Client::reconnect`], for at most `limit`. [`Duration::ZERO`] makes one attempt at one address, of a few
+    /// milliseconds.
     ///
     /// # Errors
+    ///
     /// As for [`Client::reconnect`].
     pub fn reconnect_within(&mut self, limit: Duration) -> Result<(), ClientError> {
         self.reconnect_until(TimeLimit::new(self.now(), limit))
     }
 
-    /// Whether [`Client::reconnect`] never sleeps: inside the service's own process, where reconnecting is impossible,
-    /// and in a simulation.
+    /// Whether [`Client::reconnect`] never sleeps: inside the service's process, and in a simulation.
     #[must_use]
     pub const fn reconnects_at_once(&self) -> bool {
         self.addresses.is_none() || self.environment.is_some()
     }
 
-    /// Like [`Client::reconnect`], with the last attempt at the end of `limit`.
     pub(super) fn reconnect_until(&mut self, limit: TimeLimit) -> Result<(), ClientError> {
         let deadline = limit.end;
         let begun = self.now();
         if self.silence.is_left
             && let Some(addresses) = &mut self.addresses
         {
-            // The result is ignored: one stalled member is not a whole failed round.
+            // One stalled member is not a whole failed round.
             let _ = addresses.failed(begun);
         }
         let mut waits = WaitNotices::after_a_second();
@@ -151,12 +141,10 @@ impl Client {
             };
             let now = self.now();
             let Some(addresses) = &mut self.addresses else { return Err(error) };
-            // A member that does not lead has already redirected the client.
             let wait = match error {
                 ClientError::NotLeader { ref leader } => addresses.on_not_leader(leader, now),
                 _ => addresses.failed(now),
             };
-            // Errors that a retry cannot fix are returned at once.
             if now >= deadline || matches!(error, ClientError::OtherHistory { .. }) {
                 return Err(limit.stated_in(error));
             }
@@ -168,11 +156,11 @@ impl Client {
         }
     }
 
-    /// Resumes over a new connection made by the caller, without waiting. Each session can be used again when its
-    /// answer arrives through [`Client::poll`], which then resends its commands without a reply. For callers that poll
-    /// by hand.
+    /// Resumes over a connection made by the caller, without waiting. Each session can be used once its answer arrives
+    /// through [`Client::poll`].
     ///
     /// # Errors
+    ///
     /// The ring has no room for reopening the sessions.
     #[doc(hidden)] // For the simulator.
     pub fn resume_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {
@@ -199,14 +187,12 @@ impl Client {
         }
         self.link = link;
         self.accepted = (0, 0);
-        // The commands to resend are known once the sessions are open again.
         self.resending.drain(..).for_each(|key| self.sessions[key.index()].set_resend_from(None));
         self.was_turned_away = false;
         self.assembly.clear();
         self.drop_unfinished();
     }
 
-    /// Makes one attempt, at the next address.
     fn try_next_address(&mut self, deadline: Instant) -> Result<(), ClientError> {
         let peer = self.peer();
         let now = self.now();
@@ -215,13 +201,11 @@ impl Client {
         };
         let has_others = addresses.count() > 1;
         let mut options = self.options.connect_options(has_others);
-        // A member that accepts and then stalls is left for the next.
         let deadline = if has_others { deadline.min(now + SILENCE_MAX) } else { deadline };
         if has_others {
             options.identity = self.identity;
         }
         options.seen = self.seen;
-        // At the end of its time it still checks for a listener.
         options.timeout = options.timeout.min(deadline.saturating_duration_since(now).max(ATTEMPT_TIME_MIN));
         let link = match &mut self.environment {
             Some(environment) => environment.connect(options.timeout)?,
@@ -241,7 +225,7 @@ impl Client {
                 return Err(self.timed_out("a session open", deadline.saturating_duration_since(now)));
             }
         }
-        // Sorted across all sessions: a prefix of this order is in the stream already.
+        // A prefix of this order, over all sessions, is in the stream already.
         let mut unanswered: Vec<_> = self.sessions.iter().flat_map(|session| session.unanswered(0)).collect();
         unanswered.sort_unstable_by_key(|command| command.place);
         let unanswered: Vec<_> = unanswered.into_iter().map(|command| command.frames.to_vec()).collect();
@@ -252,13 +236,11 @@ impl Client {
         Ok(())
     }
 
-    /// Whether messages or frames from earlier wait for the next poll.
     pub(super) fn has_deferred(&self) -> bool {
         !self.deferred.is_empty() || !self.deferred.frames.is_empty()
     }
 
-    /// Drops the sequencer's refusals, which concern the old connection, and fragments of an incomplete message, which
-    /// arrives again in full.
+    /// The sequencer's refusals concern the old connection; an incomplete message arrives again in full.
     fn drop_unfinished(&mut self) {
         let is_refusal = |frame: &Frame<'_>| {
             let refusal = (frame.flags() & REFUSED_FLAG != 0).then(|| Refusal::from_bytes(frame.payload())).flatten();
@@ -271,24 +253,20 @@ impl Client {
         }
     }
 
-    /// Whether another member may accept the client's commands.
     pub(super) fn has_other_members(&self) -> bool {
         self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1) || self.was_turned_away
     }
 
-    /// Handles the answer of a member that does not lead.
     #[cold]
     pub(super) fn on_not_leader(&mut self, leader: &str) -> ClientError {
         let (peer, now) = (self.peer(), self.now());
         if let Some(addresses) = &mut self.addresses {
-            // No wait here: reconnecting waits if no member is found.
             let _ = addresses.on_not_leader(leader, now);
         }
         self.was_turned_away = true;
         ClientError::Disconnected { peer, reason: None }
     }
 
-    /// Like [`Client::read_open_answers`], for a caller that does not reconnect.
     pub(super) fn take_open_answers(&mut self) -> Result<(), ClientError> {
         match self.read_open_answers() {
             Err(ClientError::NotLeader { leader }) => Err(self.on_not_leader(&leader)),
@@ -296,7 +274,7 @@ impl Client {
         }
     }
 
-    /// Takes arrived frames. Everything but answers to opens is deferred to the next poll.
+    /// Everything but answers to opens is deferred to the next poll.
     fn read_open_answers(&mut self) -> Result<(), ClientError> {
         self.flush();
         let mut is_any = false;
@@ -323,7 +301,6 @@ impl Client {
             })?;
         }
         self.link.reader.release();
-        // Messages deferred earlier do not prevent sleeping.
         if is_any {
             self.silence.end();
             return Ok(());
@@ -331,7 +308,6 @@ impl Client {
         self.sleep(Duration::from_millis(1))
     }
 
-    /// Delivers the session events deferred while only answers to opens were awaited.
     #[cold]
     pub(super) fn deliver_deferred_sessions(&mut self, take: &mut dyn FnMut(Incoming<'_>)) {
         for session in std::mem::take(&mut self.deferred.opened) {
@@ -342,7 +318,6 @@ impl Client {
         }
     }
 
-    /// Delivers messages kept while one reply was awaited, up to a limit; returns their number.
     #[cold]
     pub(super) fn deliver_deferred_messages(
         &mut self,

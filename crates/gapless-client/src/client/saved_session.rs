@@ -1,5 +1,3 @@
-//! [`SavedSession`]: data of a session that a process keeps, so that its successor can resume it.
-
 use super::Client;
 use crate::ClientError;
 use crate::session_key::SessionKey;
@@ -25,18 +23,18 @@ use gapless_wire::fields::{u32_at, u64_at, u128_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedSession {
     pub token: u128,
-    /// Window: commands that may be in flight, 1..=64.
+    /// Commands that may be in flight, 1..=64.
     pub window_messages: u32,
-    /// Identifier; 0 before it was opened.
+    /// 0 before the session was opened.
     pub session: u64,
-    /// Stream of the session, and the last of its frames that the client has seen; zeros before it was opened.
+    /// Last frame that the client has seen; zeros before the session was opened.
     pub seen: SeenFrame,
 }
 
 impl SavedSession {
     pub const LENGTH: usize = 72;
 
-    /// A new session, not opened yet. Save it before opening, and the value of [`Client::saved_session`] afterwards.
+    /// Save it before opening, and the value of [`Client::saved_session`] afterwards.
     #[must_use]
     pub fn new(token: u128, window_messages: u32) -> Self {
         Self { token, window_messages, session: 0, seen: SeenFrame::default() }
@@ -92,8 +90,8 @@ impl SavedSession {
 }
 
 impl Client {
-    /// Data to save of an open session, with the part of its stream seen so far; `None` if it is not open. If it is
-    /// saved after each outcome, the next process can detect that the service was restored to an earlier state.
+    /// `None` if the session is not open. Save it after each outcome, so that the next process detects a service that
+    /// was restored to an earlier state.
     #[must_use]
     pub fn saved_session(&self, key: SessionKey) -> Option<SavedSession> {
         let session = self.sessions.get(key.index()).filter(|session| session.is_open())?;
@@ -108,9 +106,7 @@ impl Client {
     /// Resumes the session of a process that has died, or opens it if that process had not. The service takes nothing
     /// more from that process: frames that have not arrived yet never will.
     ///
-    /// Before the first [`Client::poll`] and the first new command, resolve each command without a saved outcome. Ask
-    /// by [`Client::outcome`], or resend it under its number by [`Client::send_as`]. Each new command, and each
-    /// acknowledgement of notices that a poll sends, displaces the oldest reply.
+    /// Before the first [`Client::poll`] and the first new command, resolve each command without a saved outcome.
     ///
     /// # Errors
     /// As for [`Client::open_session`].
@@ -119,7 +115,7 @@ impl Client {
     /// - [`ClientError::OtherHistory`]: the stream was restored and lacks history that the client had seen;
     /// - [`ClientError::NoSuchSession`]: the session has expired, was closed, or has another owner by now.
     ///
-    /// In these cases it is unknown which commands are done. The token opens a new session.
+    /// In these cases it is unknown which commands are done.
     pub fn resume_session(&mut self, saved: &SavedSession) -> Result<SessionKey, ClientError> {
         let takes_any = mutant("take_any_session_for_its_own");
         let (expected, found) = (saved.seen.identity, self.link.welcome.identity);
@@ -128,7 +124,6 @@ impl Client {
         }
         if saved.seen.sequence > self.seen.sequence && expected == found {
             self.seen = saved.seen;
-            // The service checks its history at the handshake.
             if self.addresses.is_some() && self.environment.is_none() {
                 self.reconnect()?;
             }

@@ -1,4 +1,4 @@
-//! Commands of one session: kept until the window has moved past them, so that they can be repeated.
+//! Commands are kept until the window has moved past them, so that they can be repeated.
 
 use crate::ClientError;
 use crate::session_key::SessionKey;
@@ -10,59 +10,45 @@ pub(super) struct CommandSession {
     key: SessionKey,
     id: Option<u64>,
     open: bool,
-    /// The service no longer knows it; it can never be used again.
     lost: bool,
     token: u128,
     window_messages: u32,
     next_session_seq: u64,
-    /// Messages sent so far; message n lies in slot n % window.
+    /// Sent so far; message n lies in slot n % window.
     messages: u64,
     in_flight: u32,
-    /// First number of the commands still to be resent, for which there was no room. New commands wait.
+    /// No room so far; new commands wait.
     resend_from: Option<u64>,
     slots: Vec<CommandSlot>,
     notices_seen: u64,
     notices_acknowledged: u64,
 }
 
-/// Kind of command that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplyKind {
-    /// A command without a reply so far.
     First,
-    /// A repeated command that had its reply already.
     Again,
-    /// An acknowledgement of notices.
     Acknowledgement,
 }
 
-/// Client's knowledge of a number of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumberState<'a> {
-    /// A command of this client, with its frames.
-    Kept {
-        frames: &'a [u8],
-        in_flight: bool,
-    },
-    /// An acknowledgement of notices.
+    Kept { frames: &'a [u8], in_flight: bool },
     Acknowledgement,
-    /// A frame of the longer command with this number.
     PartOf(u64),
-    /// In the stream, as it has reported or a reply has shown.
     InStream,
     NotSent,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct UnansweredCommand<'a> {
-    /// Position among the commands of all sessions of the client.
+    /// Place among the commands of all sessions.
     pub place: u64,
     pub session: SessionKey,
     pub first_seq: u64,
     pub frames: &'a [u8],
 }
 
-/// Number of notices that are acknowledged together.
 const NOTICES_PER_ACKNOWLEDGE: u64 = 64;
 
 #[derive(Default)]
@@ -70,11 +56,10 @@ pub(super) struct CommandSlot {
     first_seq: u64,
     last_seq: u64,
     in_flight: bool,
-    /// Whether it acknowledges notices; the application does not see its reply.
+    /// The application does not see the reply.
     acknowledges: bool,
-    /// Position among the commands of all sessions of the client.
     place: u64,
-    /// Frames, each padded, back to back.
+    /// Padded, back to back.
     frames: Vec<u8>,
 }
 
@@ -136,7 +121,6 @@ impl CommandSession {
         self.lost
     }
 
-    /// Whether nothing has happened in it yet.
     pub(super) const fn is_blank(&self) -> bool {
         self.next_session_seq == 1 && self.notices_seen == 0
     }
@@ -176,7 +160,6 @@ impl CommandSession {
         Ok((&mut self.slots[index], header))
     }
 
-    /// Marks the command of [`CommandSession::next_command`] as sent, in `frames` frames: the `place`th of the client.
     #[inline]
     pub(super) fn sent(&mut self, frames: u64, place: u64) {
         let index = self.slot_index();
@@ -200,13 +183,11 @@ impl CommandSession {
         if slot.acknowledges { ReplyKind::Acknowledgement } else { ReplyKind::First }
     }
 
-    /// Number of notices to acknowledge now, if due.
     pub(super) fn due_acknowledgement(&self) -> Option<u64> {
         let is_due = self.notices_seen - self.notices_acknowledged >= NOTICES_PER_ACKNOWLEDGE;
         (is_due && self.has_room()).then_some(self.notices_seen)
     }
 
-    /// Notes that the next command's slot holds an acknowledgement up to `number`.
     pub(super) fn acknowledging(&mut self, number: u64) {
         self.notices_acknowledged = number;
         let index = self.slot_index();
@@ -226,7 +207,6 @@ impl CommandSession {
         }
     }
 
-    /// Commands without a reply from number `from` on, unordered.
     pub(super) fn unanswered(&self, from: u64) -> impl Iterator<Item = UnansweredCommand<'_>> {
         let slots = self.slots.iter().filter(move |slot| slot.in_flight && slot.last_seq >= from);
         let session = self.key;
@@ -240,16 +220,15 @@ impl CommandSession {
         self.resend_from
     }
 
-    /// Sets the first number to resend when there is room; `None` if all were resent.
+    /// `None` if all were resent.
     pub(super) const fn set_resend_from(&mut self, from: Option<u64>) {
         self.resend_from = from;
     }
 
-    /// Takes the service's answer to an open. False if it is not the same session: the stream has lost commands that
-    /// had replies (another incarnation, or the session had expired), or another client uses the token.
+    /// False if the session is not the same: the stream has lost commands that had replies, or another client uses the
+    /// token.
     pub(super) fn opened(&mut self, id: u64, opened: &SessionOpened) -> bool {
         if self.id.is_none() || self.is_blank() {
-            // A restarted process continues after its predecessor.
             let forgotten = u64::from(mutant("forget_the_last_number") && opened.next_session_seq > 1);
             self.next_session_seq = opened.next_session_seq - forgotten;
             self.notices_seen = opened.notices_acknowledged;
@@ -267,7 +246,6 @@ impl CommandSession {
         true
     }
 
-    /// The open to be sent after a reconnect.
     pub(super) fn begin_reopen(&mut self) -> SessionOpen {
         self.open = false;
         self.resend_from = None;
@@ -279,7 +257,6 @@ impl CommandSession {
         }
     }
 
-    /// Marks the session as unknown to the service.
     pub(super) fn lost(&mut self) {
         self.open = false;
         self.lost = true;
@@ -288,7 +265,6 @@ impl CommandSession {
         self.slots.iter_mut().for_each(|slot| slot.in_flight = false);
     }
 
-    /// Counts a notice; returns whether it is new.
     pub(super) fn notice(&mut self, number: u64) -> bool {
         let new = number == self.notices_seen + 1;
         if new {

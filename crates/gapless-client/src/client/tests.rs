@@ -1,5 +1,4 @@
-//! A client and the frames that its service sees, in one process: the test holds the other ends of its rings, and the
-//! clock.
+//! A client and its service in one process: the test holds the other ends of the rings, and the clock.
 
 use super::*;
 use gapless_log::MemoryKind;
@@ -19,20 +18,16 @@ const RING_BYTES_MIN: usize = 4_096;
 const TYPE: MessageType = MessageType { schema: 3 << 16 | 7, encoding: Encoding::Sbe };
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The service's ends of a connection, and the time.
 struct Service {
     begun: Instant,
     now: Instant,
     ring_bytes: usize,
     rings: Option<(RingReader, RingWriter)>,
     connections: usize,
-    /// Whether it reads frames while the client sleeps.
     takes: bool,
-    /// Whole frames that it has read.
     taken: VecDeque<Vec<u8>>,
-    /// Next number in its answer to each open, with session 100 + token; a connection begins with 1.
+    /// Next number in the answer to each open, with session 100 + token; a connection begins with 1.
     opens_at: Option<u64>,
-    /// Messages that it sends, one at each sleep of the client.
     says: VecDeque<Vec<u8>>,
 }
 
@@ -79,7 +74,7 @@ impl Service {
         let _ = replies.publish();
     }
 
-    /// Frames read since the last call: kind, session, number.
+    /// Kind, session, number.
     fn seen(&mut self) -> Vec<(Kind, u64, u64)> {
         self.take();
         let frames = self.taken.drain(..);
@@ -99,7 +94,6 @@ impl ClientEnvironment for Shared {
         if service.takes {
             service.take();
         }
-        // One message at a time, soon.
         let soon = Duration::from_millis(1);
         match service.says.pop_front() {
             Some(bytes) => {
@@ -163,7 +157,6 @@ fn refusal(code: RefusalCode, session: u64, session_seq: u64, detail: u64) -> Ve
     frame(&header, &payload[..length])
 }
 
-/// A client whose service opens sessions at 1.
 fn connected() -> (Client, Shared) {
     with_ring(1 << 16)
 }
@@ -195,7 +188,6 @@ fn encode(buffer: &mut [u8]) -> Result<usize, ClientError> {
     Ok(buffer.len())
 }
 
-/// Messages delivered by a poll, in short form.
 fn polled(client: &mut Client) -> Vec<String> {
     let mut all = Vec::new();
     client
@@ -287,7 +279,7 @@ fn long_command_gets_its_last_number() {
         matches!(error, Err(ClientError::TooLong { length_bytes, limit_bytes }) if is_right(length_bytes, limit_bytes)),
         "{error:?}"
     );
-    // A length of as many parts as a header can count is accepted, whatever is written then.
+    // Any number of parts that a header can count is accepted, whatever is written then.
     let most = usize::from(u16::MAX) * PART_LENGTH;
     assert_eq!(client.send(key, TYPE, most, |_| Ok(3)).unwrap(), next);
     let error = client.send(key, TYPE, most + 1, |_| Ok(3));
@@ -302,7 +294,6 @@ fn full_ring_keeps_enqueued_commands() {
     for number in 1..=9 {
         assert_eq!(client.enqueue(key, TYPE, PART_LENGTH, encode).unwrap(), number);
     }
-    // All of its parts or none.
     let full = send(&mut client, key, MESSAGE_LENGTH_MAX - 8 * (HEADER_LENGTH + 8));
     assert!(matches!(full, Err(ClientError::Log(LogError::Full { .. }))), "{full:?}");
     assert_eq!((client.in_flight(key), client.next_session_seq(key)), (9, Some(10)));
@@ -327,13 +318,11 @@ fn token_names_session_until_lost() {
     assert_eq!(polled(&mut client), ["opened 0"], "the other session was opened by a waiting call");
     assert_eq!((client.begin_session(7, 64).unwrap(), client.open_session(8, 1).unwrap()), (key, other));
     assert_eq!(service.lock().seen(), [(Kind::SessionOpen, 0, 0); 2]);
-    // Lost.
     send(&mut client, key, 8).unwrap();
     service.lock().say(refusal(RefusalCode::SessionUnknown, 107, 1, 0));
     assert_eq!(polled(&mut client), ["lost 0"]);
     let again = client.open_session(7, 64).unwrap();
     assert!(again == SessionKey(2) && client.can_send(again) && !client.can_send(key));
-    // Closed, with its next number, once no command is in flight.
     service.lock().seen();
     send(&mut client, again, 8).unwrap();
     let busy = client.close_session(again);
@@ -363,7 +352,6 @@ fn timeout_error_names_the_peer() {
     );
     let took = service.lock().elapsed();
     assert!((TIMEOUT..TIMEOUT + Duration::from_millis(50)).contains(&took), "{took:?}");
-    // A local client has no other service to ask.
     service.lock().rings = None;
     let error = client.open_session(7, 8);
     assert!(matches!(error, Err(ClientError::Disconnected { .. })) && service.lock().connections == 1, "{error:?}");
@@ -387,7 +375,6 @@ fn poll_delivers_each_message_once() {
     for key in [first, second, first] {
         send(&mut client, key, 8).unwrap();
     }
-    // `first` has sent last.
     for bytes in
         [reply(107, 1, 11), reply(108, 1, 12), reply(107, 2, 13), reply(107, 2, 13), notice(108, 1), notice(108, 1)]
     {
@@ -398,8 +385,7 @@ fn poll_delivers_each_message_once() {
     assert_eq!((handed, client.in_flight(first), client.in_flight(second)), (2, 1, 0));
     assert_eq!(polled(&mut client), ["reply 0 2", "again 0 2", "notice 1 1"]);
     assert_eq!(client.poll(8, |_| panic!("nothing is left")).unwrap(), 0);
-    // A message of several parts counts once. A reply without a sequence, which states only that the stream has the
-    // command, is no reply.
+    // A message of several parts counts once. A reply without a sequence is no reply.
     send(&mut client, second, 8).unwrap();
     let header = FrameHeader { kind: Kind::Reply, session: 108, session_seq: 2, ..FrameHeader::default() };
     service.lock().say(frame(&header, b""));
@@ -414,7 +400,6 @@ fn poll_delivers_each_message_once() {
         other => panic!("{other:?}"),
     });
     assert_eq!((taken.unwrap(), whole), (1, [[0; 100], [1; 100], [2; 100]].concat()));
-    // A longer one after it, and a damaged one.
     let key = client.open_session(9, 8).unwrap();
     send(&mut client, key, 8).unwrap();
     let header =
@@ -472,7 +457,6 @@ fn one_frame_acknowledges_many_notices() {
         (Kind::Acknowledge, 107, 1)
     );
     assert_eq!((acknowledgement.payload(), client.in_flight(first)), (&64u64.to_le_bytes()[..], 1));
-    // The acknowledgement is resent like a command, in the common order.
     client.reconnect().unwrap();
     let again: Vec<_> = service.lock().seen().into_iter().filter(|(kind, ..)| *kind != Kind::SessionOpen).collect();
     assert_eq!(again, [(Kind::Command, 108, 1), (Kind::Acknowledge, 107, 1)]);
@@ -486,7 +470,6 @@ fn resend_keeps_order_as_room_allows() {
     let (first, second) = (client.open_session(7, 16).unwrap(), client.open_session(8, 16).unwrap());
     let mut sent = Vec::new();
     for number in 1..=10 {
-        // Includes a longer one.
         let length = if number == 3 { PART_LENGTH + 1 } else { PART_LENGTH };
         for (key, session) in [(second, 108), (first, 107)] {
             let last = send(&mut client, key, length).unwrap();
@@ -496,7 +479,6 @@ fn resend_keeps_order_as_room_allows() {
         }
         service.lock().seen();
     }
-    // Of the second session no command arrived; of the first, all from its third number on are missing.
     service.lock().say(refusal(RefusalCode::Gap, 108, 9, 1));
     service.lock().say(refusal(RefusalCode::Gap, 107, 9, 3));
     let mut again = Vec::new();
@@ -523,7 +505,6 @@ fn reconnect_waits_for_room_in_time() {
     let commands = again.into_iter().filter(|(kind, ..)| *kind == Kind::Command).collect::<Vec<_>>();
     let in_order = (1..=10).flat_map(|number| (101..=108).map(move |session| (Kind::Command, session, number)));
     assert_eq!(commands, Vec::from_iter(in_order));
-    // A service that takes no frames is an error after a bounded wait.
     let mut service = shared.lock();
     service.takes = false;
     service.says.extend((1..=8).map(|token| opened(token, 11, 0)));
@@ -554,7 +535,6 @@ fn frame_needs_only_its_own_room() {
     let (mut client, service) = with_ring(RING_BYTES_MIN);
     let (first, second) = (client.open_session(7, 64).unwrap(), client.open_session(8, 64).unwrap());
     service.lock().taken.clear();
-    // Room for one frame is left.
     for _ in 0..RING_BYTES_MIN / FRAME_LENGTH_MAX - 1 {
         send(&mut client, second, PART_LENGTH).unwrap();
     }
@@ -571,7 +551,6 @@ fn silent_address_is_left_soon() {
     let nobody = ["first", "second"].map(|name| folder.path().join(name));
     let error = Client::connect_any(&nobody, ClientOptions::default()).map(drop).unwrap_err();
     assert!(error.to_string().contains("second"), "{error}");
-    // One that accepts and stays silent.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("{TCP_PREFIX}{}", listener.local_addr().unwrap()).into();
     let waited = |paths: &[&PathBuf], timeout| match Client::connect_any(

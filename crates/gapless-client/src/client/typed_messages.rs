@@ -1,5 +1,3 @@
-//! Messages described by a schema: sending objects, and decoding replies.
-
 use super::{Client, MessageType, OwnedReply, Reply};
 use crate::ClientError;
 use crate::message_type::{decode, encode};
@@ -38,11 +36,12 @@ impl<'a> Reply<'a> {
         MessageType { schema: self.schema, encoding: self.encoding }
     }
 
-    /// Decodes the message as `M`: an object or a view of the payload.
+    /// Decodes as an object or a view of the payload.
     ///
     /// # Errors
+    ///
     /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if it is the refusal of a command;
-    /// [`ClientError::Decode`], if it is another message than `M` ([`Reply::message_type`]), or malformed.
+    /// [`ClientError::Decode`], if it is another message ([`Reply::message_type`]), or malformed.
     pub fn decode<M: Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
         match self.refused() {
             Some(error) => Err(error),
@@ -57,10 +56,11 @@ impl OwnedReply {
         MessageType { schema: self.schema, encoding: self.encoding }
     }
 
-    /// Decodes the message as `M`: an object or a view of the payload.
+    /// Decodes as an object or a view of the payload.
     ///
     /// # Errors
-    /// [`ClientError::Decode`], if it is another message than `M` ([`OwnedReply::message_type`]), or malformed.
+    ///
+    /// [`ClientError::Decode`], if it is another message ([`OwnedReply::message_type`]), or malformed.
     pub fn decode<M: Message>(&self) -> Result<M::Decoded<'_>, ClientError> {
         decode::<M>(self.message_type(), &self.payload)
     }

@@ -1,5 +1,3 @@
-//! Sleeping until the service sends something, and noticing that it is gone.
-
 use super::Client;
 use super::session::CommandSession;
 use crate::ClientError;
@@ -10,17 +8,15 @@ use gapless_transport::peer_process::PeerProcess;
 use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Time after which a member that owes an answer is left for the next, if there are others; it is found again if it
-/// leads.
+/// A member that owes an answer for so long is left for the next, if there are others.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(1);
-/// Interval of retrying a full ring.
 pub(super) const RESEND_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Silence of a service that owes an answer: a stalled process keeps its socket open.
+/// A stalled process keeps its socket open.
 #[derive(Default)]
 pub(super) struct ServiceSilence {
     since: Option<Instant>,
-    /// The silence was too long: the next attempt goes to another member.
+    /// The next attempt goes to another member.
     pub is_left: bool,
 }
 
@@ -30,7 +26,6 @@ impl ServiceSilence {
         self.since = None;
     }
 
-    /// Time left of the allowed silence, while an answer is awaited since `now`.
     fn left(&mut self, now: Option<Instant>) -> Option<Duration> {
         let Some(now) = now else {
             self.since = None;
@@ -41,7 +36,6 @@ impl ServiceSilence {
     }
 }
 
-/// Timeout given by a caller.
 #[derive(Clone, Copy)]
 pub(super) struct TimeLimit {
     pub given: Duration,
@@ -53,7 +47,7 @@ impl TimeLimit {
         Self { given, end: begun + given }
     }
 
-    /// Puts the given timeout into the error, instead of the rest that the last attempt had.
+    /// Replaces the rest that the last attempt had.
     pub fn stated_in(self, error: ClientError) -> ClientError {
         match error {
             ClientError::TimedOut { peer, request, .. } => {
@@ -64,14 +58,12 @@ impl TimeLimit {
     }
 }
 
-/// Log messages about a long wait of a call; the call wakes from sleep for them.
 pub(super) struct CallWaits {
     notices: WaitNotices,
     begun: Instant,
     next: Instant,
 }
 
-/// Interval of checking whether a log message is due.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl CallWaits {
@@ -81,7 +73,7 @@ impl CallWaits {
         Self { notices, begun, next: begun + LOOK_INTERVAL }
     }
 
-    /// Latest time of the next wake-up.
+    /// Time of the next wake-up.
     pub fn until(&self, deadline: Instant) -> Instant {
         self.next.min(deadline)
     }
@@ -119,19 +111,21 @@ impl ClientWaker {
 }
 
 impl Client {
-    /// Returns the waker for [`Client::wait`]. It has no effect after the client has moved to another member, whose
-    /// sleeps end by themselves.
+    /// Waker for [`Client::wait`]. Has no effect after the client has moved to another member, whose sleeps end by
+    /// themselves.
     ///
     /// # Errors
+    ///
     /// The process has no free descriptor.
     pub fn waker(&self) -> Result<ClientWaker, ClientError> {
         let copied = rustix::io::fcntl_dupfd_cloexec(&self.link.wake_publisher, 0);
         Ok(ClientWaker(copied.map_err(TransportError::system("copying a descriptor"))?))
     }
 
-    /// Sleeps until the service sends something, or for `timeout`. Returns at once if a message is there.
+    /// Sleeps until the service sends something, or for `timeout`.
     ///
     /// # Errors
+    ///
     /// [`ClientError::Disconnected`] if the service is gone, or if there are other members and this one has owed an
     /// answer for a second.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
@@ -142,7 +136,6 @@ impl Client {
         self.sleep_for_reply(timeout)
     }
 
-    /// Like [`Client::wait`], even if messages are kept for the next poll.
     pub(super) fn sleep_for_reply(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
         // Room for the frames to be resent causes no wake-up.
@@ -167,7 +160,7 @@ impl Client {
                 return Ok(());
             }
             self.check_connected()?;
-            // A wake-up without a message ends the sleep too, unless it was only to check the silence.
+            // A wake-up without a message also ends the sleep, unless it only checked the silence.
             if silence.is_none_or(|silence| silence >= left) {
                 return Ok(());
             }
@@ -178,7 +171,6 @@ impl Client {
         self.environment.as_ref().map_or_else(Instant::now, |environment| environment.now())
     }
 
-    /// Sleeps, even if messages arrive.
     pub(super) fn pause(&mut self, pause: Duration) {
         match &mut self.environment {
             Some(environment) => environment.sleep(pause),
@@ -187,7 +179,6 @@ impl Client {
         }
     }
 
-    /// Time left of the service's silence; `None` if it owes nothing, or there is no other member.
     fn silence_left(&mut self) -> Option<Duration> {
         let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
         let owes = |session: &CommandSession| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());

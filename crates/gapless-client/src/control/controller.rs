@@ -1,5 +1,3 @@
-//! [`Controller`]: controls a stream of this machine from another process, and queries the connected nodes.
-
 use crate::ClientError;
 use crate::control_messages::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, NodesRequest};
 use crate::control_messages::{ANSWER_LENGTH, ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
@@ -20,9 +18,9 @@ use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlResult {
-    /// Sequence at which it took effect; if nothing changed, the last one of the stream. It is released.
+    /// Released sequence at which it took effect; if nothing changed, the last one of the stream.
     pub sequence: u64,
-    /// Whether it changed anything: a halted stream is not halted again.
+    /// False if a halted stream is halted again.
     pub changed: bool,
     pub identity: StreamIdentity,
     pub process_id: u64,
@@ -48,10 +46,9 @@ pub struct Controller {
     report_wait: WaitReporter,
 }
 
-/// Receives the time waited, and for whom and why.
+/// Receives the time waited, for whom and why.
 pub type WaitReporter = fn(Duration, &str);
 
-/// Interval of retrying a full accept queue.
 const LINE_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Controller {
@@ -66,10 +63,10 @@ impl Controller {
         Self { report_wait, ..self }
     }
 
-    /// Sends `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream
-    /// promises.
+    /// Waits, at most `timeout`, until the command's effect is in the stream and as durable as the stream promises.
     ///
     /// # Errors
+    ///
     /// [`ClientError::Control`] if no process listens or it refuses; [`ClientError::TimedOut`], after which the command
     /// may still take effect: repeating it shows.
     pub fn command(&self, command: ControlCommand, timeout: Duration) -> Result<ControlResult, ClientError> {
@@ -91,9 +88,10 @@ impl Controller {
         Ok(ControlResult { sequence, changed, identity, process_id })
     }
 
-    /// All connected nodes. See [`super::StatusFeed`] for repeated reading.
+    /// All connected nodes.
     ///
     /// # Errors
+    ///
     /// [`ClientError::Control`] if no process listens; [`ClientError::TimedOut`].
     pub fn nodes(&self, timeout: Duration) -> Result<NodesAnswer, ClientError> {
         let (asked, mut waiting) = ("a question who is connected", AnswerWait::within(timeout));
@@ -149,7 +147,6 @@ impl Controller {
         }
     }
 
-    /// Sends a request and receives the answer; returns its length. `name` is the request, for messages.
     fn ask(
         &self,
         socket: &OwnedFd,
@@ -189,7 +186,6 @@ impl Controller {
         self.refused(None, reason)
     }
 
-    /// Time to sleep until the wait for an answer to `name` is reported again, or ends.
     fn pause(
         &self,
         waiting: &mut AnswerWait,
@@ -217,7 +213,6 @@ impl Controller {
                 Err(error) => error,
             };
             return match source.kind() {
-                // The accept queue is full.
                 ErrorKind::WouldBlock => {
                     std::thread::sleep(self.pause(waiting, name, None)?.min(LINE_INTERVAL));
                     continue;
@@ -248,7 +243,6 @@ impl AnswerWait {
     }
 }
 
-/// Default report of a long wait: to the log.
 fn log(waited: Duration, what: &str) {
     tracing::warn!(waited_s = waited.as_secs(), "{what}; it is waited for");
 }
@@ -262,15 +256,13 @@ mod tests {
 
     static TOLD: [Mutex<Vec<String>>; 2] = [const { Mutex::new(Vec::new()) }; 2];
 
-    /// Connects to a socket that never accepts, with `others` before it in the queue, and returns the reports of the
-    /// wait.
+    /// Reports of a wait for a socket that never accepts, with `others` before it in the queue.
     fn is_told(others: usize, report_wait: WaitReporter, told: &Mutex<Vec<String>>) -> Vec<String> {
         let directory = tempfile::tempdir().unwrap();
         let controller = Controller::new(directory.path()).with_wait_reporter(report_wait);
         let socket = || rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         let (listener, address) = (socket(), socket_address(&controller.socket).unwrap());
         rustix::net::bind(&listener, &address).unwrap();
-        // The queue has room for one.
         rustix::net::listen(&listener, 0).unwrap();
         let _others: Vec<_> = std::iter::repeat_with(socket)
             .take(others)

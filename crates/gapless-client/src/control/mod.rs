@@ -1,10 +1,3 @@
-//! Controlling a stream from another process: the client's side.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`controller`] | [`Controller`]: one request and its answer |
-//! | [`status_feed`] | [`StatusFeed`]: repeated reading of the state |
-
 pub mod controller;
 pub mod status_feed;
 

@@ -1,6 +1,3 @@
-//! [`StatusFeed`]: repeated reading of the nodes connected to a stream of this machine: their state, and their rates
-//! between two reads.
-
 use super::Controller;
 use crate::ClientError;
 use crate::control_messages::nodes::{NodeRow, StreamState};
@@ -11,10 +8,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeReading {
     pub row: NodeRow,
-    /// Frames read a second, between the node's reports at the last read and now; `None` at the first read, without a
-    /// new report, or if it reads nothing.
+    /// Frames read a second; `None` at the first read, without a new report, or if the node reads nothing.
     pub read_per_s: Option<f64>,
-    /// Frames published a second, over the same time.
+    /// Frames published a second.
     pub published_per_s: Option<f64>,
 }
 
@@ -22,10 +18,10 @@ pub struct NodeReading {
 pub struct StatusReading {
     pub identity: StreamIdentity,
     pub released_sequence: u64,
-    /// Process id of the sequencer or the relay.
+    /// Sequencer's or relay's process.
     pub process_id: u64,
     pub stream: StreamState,
-    /// Connected nodes, by ascending connection: at most `nodes_max` of each network and 4,096 of this machine.
+    /// Connected nodes, ascending: at most `nodes_max` of each network and 4,096 of this machine.
     pub nodes: Vec<NodeReading>,
 }
 
@@ -47,7 +43,6 @@ pub struct StatusReading {
 pub struct StatusFeed {
     controller: Controller,
     process_id: u64,
-    /// Rows of the last read, by connection.
     before: FxHashMap<u32, NodeRow>,
 }
 

@@ -1,11 +1,6 @@
 //! Messages for controlling a stream: requests and answers over the stream's Unix socket, one message each way,
 //! little-endian. A user with permission to open the socket may control the stream.
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | this | the messages: [`ControlRequest`] and [`ControlAnswer`]; no I/O |
-//! | [`nodes`] | messages about connected nodes; no I/O |
-//!
 //! ```text
 //!  ControlRequest (40 bytes and a text)     ControlAnswer (56 bytes)
 //!   0  u64  magic "GAPCTRL\1"                0  u64  magic "GAPDONE\1"
@@ -41,24 +36,23 @@ pub const ANSWER_LENGTH: usize = 56;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlCommand {
-    /// Stops taking frames from publishers at once; frames sent and not in the stream yet wait.
+    /// Takes nothing from publishers from now on; frames not in the stream yet wait.
     Halt {
-        /// Reason, for an operator: at most 200 bytes; a longer one is truncated.
+        /// Truncated to 200 bytes.
         reason: String,
     },
-    /// Takes publishers' messages again.
     Resume,
-    /// Ends the open feed session, if there is one, and begins another.
+    /// Ends the open feed session and begins another.
     RollOver {
-        /// Name of the new feed session: not blank, and different from all kept ones.
+        /// Name that is not blank, and different from all kept ones.
         name: FeedSession,
     },
-    /// Ends the open feed session; publishers' messages wait until another begins.
+    /// Publishers' messages wait until another feed session begins.
     End,
 }
 
 impl ControlCommand {
-    /// Name of the command on the command line.
+    /// Name on the command line.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -70,29 +64,27 @@ impl ControlCommand {
     }
 }
 
-/// Fate of a request. The discriminant is the wire value.
+/// Fate of a request; the discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ControlStatus {
-    /// The command took effect at the answer's sequence.
+    /// Took effect at the answer's sequence.
     Done = 0,
-    /// The stream was halted, or not halted, already. Nothing was appended; the answer's sequence is the stream's last
-    /// one.
+    /// The stream was halted, or not halted, already; the answer's sequence is the stream's last one.
     Unchanged = 1,
     /// The process is a relay; only the sequencer can be controlled.
     Relay = 2,
-    /// The stream belongs to a service and has no feed sessions to control.
+    /// A service's stream has no feed sessions to control.
     Service = 3,
     /// The feed session has ended and no other has begun.
     Ended = 4,
-    /// The stream holds a feed session of this name already.
     NameTaken = 5,
     OtherStream = 6,
     OtherIncarnation = 7,
     /// Too many requests are waiting.
     Busy = 8,
     OtherVersion = 9,
-    /// This member of a cluster is a follower; only the leader can be controlled.
+    /// The member is a follower; only the leader can be controlled.
     Follower = 10,
 }
 
@@ -118,18 +110,17 @@ impl ControlStatus {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlOutcome {
-    /// Number of the request, in the order of submission.
+    /// Number in the order of submission.
     pub number: u64,
     pub status: ControlStatus,
-    /// Sequence at which it took effect, or the last sequence assigned. The outcome is reported once that frame is
-    /// released.
+    /// Sequence at which it took effect, or the last one assigned. The outcome is reported once that frame is released.
     pub sequence: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlRequest {
     pub command: ControlCommand,
-    /// Stream that the command is for; zeros for any.
+    /// Addressed stream; zeros for any.
     pub identity: StreamIdentity,
 }
 
@@ -150,7 +141,7 @@ pub enum ControlRequestError {
 }
 
 impl ControlRequest {
-    /// Whether `bytes` begin like a request of any version.
+    /// Accepts requests of any version.
     #[must_use]
     pub fn is_request_magic(bytes: &[u8]) -> bool {
         bytes.starts_with(&REQUEST_MAGIC.to_le_bytes()[..7])
@@ -184,6 +175,7 @@ impl ControlRequest {
     /// Parses a message.
     ///
     /// # Errors
+    ///
     /// [`ControlRequestError`] unless the bytes are a valid request.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ControlRequestError> {
         if !Self::is_request_magic(bytes) {
@@ -229,7 +221,7 @@ impl ControlAnswer {
         bytes
     }
 
-    /// Parses a message; `None` if it is malformed.
+    /// `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != ANSWER_LENGTH || u64_at(bytes, 0) != ANSWER_MAGIC || u32_at(bytes, 12) != 0 {

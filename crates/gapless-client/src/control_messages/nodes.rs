@@ -1,5 +1,5 @@
 //! Messages about the connected nodes and their state, over the stream's Unix socket. Each request gets one page of
-//! rows, so the number of nodes is unlimited. No I/O.
+//! rows, so the number of nodes is unlimited.
 //!
 //! ```text
 //!  NodesRequest (16 bytes)
@@ -56,37 +56,36 @@ pub const NODES_ANSWER_LENGTH_MAX: usize = HEAD_LENGTH + ROWS_MAX * ROW_LENGTH;
 
 const HEAD_LENGTH: usize = 80;
 const ROW_LENGTH: usize = 128;
-/// Longest name of a row, bytes.
 const NAME_LENGTH: usize = 16;
 
-/// A node by its last report, and as seen by the sequencer's process.
+/// A node by its last report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
-    /// Connection; never reused in the life of the sequencer's process.
+    /// Never reused in the life of the sequencer's process.
     pub connection: u32,
-    /// Name: the user that logged in, or the program's name on shared memory. Empty if no login was required.
+    /// User that logged in, or the program's name on shared memory; may be empty.
     pub name: String,
-    /// Process id, on shared memory.
+    /// Known on shared memory.
     pub process_id: Option<u32>,
-    /// Source address, over a network.
+    /// Known over a network.
     pub address: Option<SocketAddr>,
     pub transport: Transport,
-    /// Whether it has read everything available; `None` if it reads nothing or has not reported yet.
+    /// `None` if it reads nothing or has not reported yet.
     pub is_live: Option<bool>,
     /// Next sequence that it reads; 0 if it reads nothing or has not reported yet.
     pub position: u64,
-    /// Frames between its position and the end of the stream, both at the time of its report.
+    /// Frames to the end of the stream, at the time of the report.
     pub lag_frames: u64,
-    /// Frames that it lost and requested again.
+    /// Lost and requested again.
     pub frames_requested: u64,
     pub frames_resent: u64,
-    /// Frames that it published, including resent ones.
+    /// Includes resent ones.
     pub frames_published: u64,
-    /// Frames dropped for lack of room; the node resends them.
+    /// Dropped for lack of room; the node resends them.
     pub frames_dropped: u64,
-    /// Messages published and not yet seen in the stream.
+    /// Published and not yet seen in the stream.
     pub in_flight: u32,
-    /// Time of the report, ns of an arbitrary clock: only differences between rows of one connection are meaningful.
+    /// Time of the report, ns; only differences between rows of one connection are meaningful.
     pub noted_ns: u64,
 }
 
@@ -94,19 +93,19 @@ pub struct NodeRow {
 pub struct StreamState {
     /// Durability of a frame before any reader sees it.
     pub tier: Tier,
-    /// Transports that it listens on, in the order of [`Transport::NAMES`].
+    /// Listed in the order of [`Transport::NAMES`].
     pub transports: Vec<Transport>,
-    /// Whether it is halted and takes nothing from publishers; `None` if only another process knows.
+    /// `None` if only another process knows.
     pub is_halted: Option<bool>,
-    /// Newest feed session; blank before the first.
+    /// Blank before the first.
     pub feed_session: FeedSession,
-    /// Whether the newest feed session has ended, so that publishers' messages wait for the next.
+    /// Publishers' messages then wait for the next feed session.
     pub has_feed_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodesRequest {
-    /// Returns rows of connections after this one; 0 for the first page.
+    /// Connection before the page's rows; 0 for the first page.
     pub behind: u32,
 }
 
@@ -118,7 +117,7 @@ pub struct NodesAnswer {
     pub process_id: u64,
     pub stream: StreamState,
     pub has_more: bool,
-    /// At most [`ROWS_MAX`] rows, by ascending connection.
+    /// Ascending connections, at most [`ROWS_MAX`].
     pub rows: Vec<NodeRow>,
 }
 
@@ -131,7 +130,7 @@ impl NodesRequest {
         bytes
     }
 
-    /// Parses a message; `None` if it is malformed.
+    /// `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_request =
@@ -144,6 +143,7 @@ impl NodesAnswer {
     /// Serialized form.
     ///
     /// # Panics
+    ///
     /// If there are more rows than [`ROWS_MAX`].
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
@@ -164,7 +164,7 @@ impl NodesAnswer {
         bytes
     }
 
-    /// Parses a message; `None` if it is malformed.
+    /// `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < HEAD_LENGTH || u64_at(bytes, 0) != NODES_ANSWER_MAGIC {

@@ -1,5 +1,4 @@
-//! Closing a node's session: the close is a message after everything published, and its return in the stream is the
-//! acknowledgement. A session that is not closed lives until it expires.
+//! The close is a message after everything published; its return in the stream is the acknowledgement.
 
 use super::event::NodeEvent;
 use super::link::NodeLink;
@@ -8,16 +7,14 @@ use super::{ClientError, StreamNode};
 use std::time::Duration;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// Asks the stream to close the node's session, after everything that was published. Nothing can be published
-    /// afterwards; the node continues reading. [`StreamNode::is_session_closed`] once the close has come back; asking
-    /// twice is harmless.
-    ///
-    /// The token then opens another session, numbered from 1. A publisher that wants to continue with the same numbers
-    /// later leaves its session open.
+    /// Asks the stream to close the node's session, after everything that was published; the node continues reading.
+    /// [`StreamNode::is_session_closed`] once the close has come back. The token then opens another session, numbered
+    /// from 1.
     ///
     /// # Errors
+    ///
     /// [`ClientError::NotOpen`] before the session is open; [`ClientError::KeptFull`]: poll and retry;
-    /// [`ClientError::Option`] for a shared session, which a single node cannot close.
+    /// [`ClientError::Option`] for a shared session.
     pub fn close_session(&mut self) -> Result<(), ClientError> {
         let now_ns = if self.link.loses() { self.clock.now().monotonic_ns } else { 0 };
         self.publisher.as_mut().ok_or(ClientError::NotOpen)?.close(now_ns)
@@ -29,10 +26,10 @@ impl<L: NodeLink> StreamNode<L> {
         self.publisher.as_ref().is_some_and(PublishingSession::is_closed)
     }
 
-    /// Polls until everything published has come back and the session is closed; returns at once if none was opened.
-    /// Messages read meanwhile are passed to `take`.
+    /// Polls until everything published has come back and the session is closed.
     ///
     /// # Errors
+    ///
     /// [`ClientError::TimedOut`] after `timeout` (a halted stream takes no close): the session lives until it expires.
     /// Those of [`StreamNode::poll`] and [`StreamNode::close_session`].
     pub fn finish(&mut self, timeout: Duration, mut take: impl FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {

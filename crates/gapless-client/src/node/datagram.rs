@@ -1,5 +1,5 @@
-//! [`DatagramLink`]: upstream by packets of this project's protocol to the command port, downstream by MoldUDP64, from
-//! the sequencer alone or from multicast groups. Lost packets are requested again.
+//! [`DatagramLink`]: upstream by packets to the command port, downstream by MoldUDP64, from the sequencer alone or from
+//! multicast groups.
 
 use super::feed_receiver::{FeedCounts, FeedReceiver, FeedReceiverOptions};
 use super::link::{ConnectionInfo, LinkRead, LinkReads, NodeLink, Start};
@@ -28,15 +28,15 @@ pub struct DatagramOptions {
     pub command: Peer,
     /// Request port of the replayer.
     pub request: Peer,
-    /// Rewind port of the sequencer, if it has one: large gaps are then filled over TCP.
+    /// Rewind port of the sequencer: large gaps are then filled over TCP.
     pub rewind: Option<SocketAddr>,
     pub username: Field<6>,
     pub password: Field<10>,
     /// Whether a packet may hold several frames.
     pub batch: bool,
-    /// Longest packet that the node sends, bytes; one that holds a frame of the stream may be longer.
+    /// Longest sent packet, bytes; one that holds a frame of the stream may be longer.
     pub packet_length_max: usize,
-    /// MTU that the node states; without one it takes the stream's.
+    /// Stated by the node; without one it takes the stream's.
     pub mtu: Option<Mtu>,
     /// Silence after which the sequencer counts as gone, ns.
     pub silence_ns_max: u64,
@@ -44,7 +44,7 @@ pub struct DatagramOptions {
 }
 
 impl DatagramOptions {
-    /// Default options, for a sequencer at `command` and a replayer at `request`.
+    /// Defaults, for a sequencer at `command` and a replayer at `request`.
     #[must_use]
     pub fn new(command: Peer, request: Peer) -> Self {
         Self {
@@ -64,15 +64,13 @@ impl DatagramOptions {
 
 pub struct DatagramLink<S: Datagrams> {
     options: DatagramOptions,
-    /// To the command port; receives the feed if that is sent to this node alone.
     main: S,
     requests: S,
-    /// Members of the feed's multicast groups; empty if the feed is sent to this node alone.
+    /// Empty if the feed is sent to this node alone.
     groups: Vec<S>,
     state: DatagramLinkState,
-    /// Last time that the route was looked up.
     renewed_ns: u64,
-    /// Outgoing packets, back to back, and their lengths; the last one may grow.
+    /// Back to back; the last packet may grow.
     outgoing: Vec<u8>,
     lengths: Vec<usize>,
     answers: VecDeque<Vec<u8>>,
@@ -99,33 +97,27 @@ struct DatagramConnection {
     last_received_ns: u64,
     reported_ns: u64,
     heartbeat_interval_ns: u64,
-    /// The sequencer no longer knows this node, or has left.
     is_forgotten: bool,
-    /// Last hello that asked for the position and end of the feed.
     asked_feed_ns: u64,
-    /// Interval until the next such hello, ns.
     ask_interval_ns: u64,
-    /// A forged announcement was logged.
     was_forgery_notified: bool,
-    /// The node was told that it lags far.
     was_late_notified: bool,
 }
 
 const HELLO_INTERVAL_NS: u64 = 20_000_000;
-/// Longest interval between two questions about announcements while the sequencer refutes them, ns.
 const ASK_INTERVAL_NS_MAX: u64 = 1_000_000_000;
-/// Interval of looking up the route while no answer comes, ns.
 const RENEW_INTERVAL_NS: u64 = 1_000_000_000;
-/// With multicast groups, the node's own socket is read in one of this many polls.
+/// Multicast groups carry the feed, so the own socket is read in one of this many polls.
 const LOOKS_PER_MAIN: u32 = 8;
-/// Length of pending packets at which they are sent, bytes.
+/// Pending packets are sent at this length.
 const OUTGOING_LENGTH_MAX: usize = 60_000;
 
 impl DatagramLink<UdpSocket> {
-    /// Opens a link with its own sockets of the operating system; the feed comes from `groups` on `interface`. There
-    /// need not be a route to the sequencer yet.
+    /// Opens sockets of the operating system; the feed comes from `groups` on `interface`. There need not be a route to
+    /// the sequencer yet.
     ///
     /// # Errors
+    ///
     /// An error of the operating system.
     pub fn open(
         groups: &[Peer],
@@ -146,8 +138,8 @@ impl DatagramLink<UdpSocket> {
 }
 
 impl<S: Datagrams> DatagramLink<S> {
-    /// Creates a link from `main`, which may reach only the command port, and `requests`, which may reach only the
-    /// request port. The feed comes from `groups`, or to `main` without groups.
+    /// `main` may reach only the command port, `requests` only the request port. Without `groups` the feed comes to
+    /// `main`.
     #[must_use]
     pub fn new(main: S, requests: S, groups: Vec<S>, options: DatagramOptions) -> Self {
         let (username, password) = (options.username, options.password);
@@ -176,12 +168,11 @@ impl<S: Datagrams> DatagramLink<S> {
         }
     }
 
-    /// Looks up the route again: the host may have got another address, or a route.
+    /// The host may have got another address, or a route.
     fn renew_routes(&mut self, now_ns: u64) {
         self.renewed_ns = now_ns;
         for socket in [&mut self.main, &mut self.requests] {
             if let Err(error) = socket.renew() {
-                // Retried while no answer comes.
                 tracing::debug!(%error, "the way to the stream could not be looked for anew");
             }
         }
@@ -196,11 +187,9 @@ impl<S: Datagrams> DatagramLink<S> {
     fn send_control(&mut self, key: u64, body: UpstreamBody<'_>) {
         let mut packet = [0; 256];
         let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
-        // A lost packet is resent.
         let _ = self.main.send(self.options.command, &packet[..length], length);
     }
 
-    /// Checks that the longest packet of the stream fits the route to the sequencer.
     fn check_route(&self, frame_length_max: usize) -> Result<(), ClientError> {
         let of_one_frame = HEADER_LENGTH + aligned_length(frame_length_max);
         let longest = self.options.packet_length_max.max(of_one_frame);
@@ -210,7 +199,6 @@ impl<S: Datagrams> DatagramLink<S> {
         })
     }
 
-    /// Receives from the sockets, at most one call for each.
     fn receive(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let Self { main, requests, groups, state, answers, looks, options, .. } = self;
         *looks = looks.wrapping_add(1);
@@ -259,7 +247,7 @@ impl<S: Datagrams> DatagramLink<S> {
         ClientError::Disconnected { peer: self.peer(), reason: None }
     }
 
-    /// Sends complete packets. Returns whether all were sent.
+    /// Returns whether all were sent.
     fn send_outgoing(&mut self) -> Result<bool, ClientError> {
         let DatagramLinkState::Up(up) = &self.state else { return Err(self.connection_lost()) };
         let mut start = 0;
@@ -276,7 +264,6 @@ impl<S: Datagrams> DatagramLink<S> {
         };
         let taken = match taken {
             Ok(taken) => taken,
-            // A retry would be refused each time.
             Err(source) if SendRefusal::is_too_narrow(&source) => {
                 return Err(TransportError::System { action: "publishing".to_owned(), source }.into());
             }
@@ -296,7 +283,6 @@ impl<S: Datagrams> DatagramLink<S> {
 }
 
 impl DatagramConnection {
-    /// Handles the sequencer's answer with the position and end of the feed.
     fn take_answered_feed(&mut self, welcome: &NodeWelcome) {
         let Some(refuted) = self.receiver.set_feed(welcome_feed(welcome), welcome.released_sequence) else {
             self.ask_interval_ns = HELLO_INTERVAL_NS;
@@ -378,7 +364,6 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                 if let Some(feed) = connected.feed {
                     receiver.set_feed(feed, welcome.released_sequence);
                 }
-                // The sequencer sends the feed after it has received the key.
                 self.send_control(
                     key,
                     UpstreamBody::Report(NodeReport { position: welcome.position, ..NodeReport::default() }),
@@ -394,7 +379,6 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
                     asked_feed_ns: now_ns,
                     ask_interval_ns: HELLO_INTERVAL_NS,
                     was_forgery_notified: false,
-                    // A new connection rewinds anyway.
                     was_late_notified: true,
                 }));
                 Ok(Some(connected))
@@ -430,7 +414,6 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         while let Some(frames) = self.answers.pop_front() {
             let mut position = 0;
             while let Ok(frame) = Frame::parse(&frames[position..]) {
-                // A damaged answer counts as lost.
                 if frame.verify().is_err() {
                     break;
                 }
@@ -442,7 +425,6 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         Ok(count)
     }
 
-    /// Answers arrive on the same socket as the feed.
     fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
         self.receive(now_ns)
     }
@@ -530,7 +512,6 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         while !self.rewind_driver.is_flowing(now_ns)
             && let Some(request) = up.receiver.due_request(now_ns)
         {
-            // A lost request is resent.
             let request = request.to_bytes();
             let _ = self.requests.send(self.options.request, &request, request.len());
         }
@@ -539,7 +520,6 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             up.asked_feed_ns = now_ns;
             up.receiver.note_probe();
             let (nonce, position) = (up.nonce, up.receiver.next_sequence());
-            // The node's history was checked when it was admitted.
             self.send_hello(nonce, position, SeenFrame::default());
             return Ok(());
         }
@@ -565,7 +545,6 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         }
         let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         fds.extend(self.rewind_driver.poll_fd());
-        // Requests and reports fall due meanwhile.
         let timeout = timeout.min(Duration::from_millis(2));
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
         match poll(&mut fds, Some(&timeout)) {

@@ -1,6 +1,3 @@
-//! Publishing messages derived from the stream alone: the outputs of a deterministic service. Their numbers are derived
-//! from the stream too, so that a replay or a second instance publishes no duplicates.
-
 use super::link::NodeLink;
 use super::publishing_session::PublishingSession;
 use super::{NodeState, StreamNode, event_header};
@@ -10,10 +7,11 @@ use gapless_wire::HEADER_LENGTH;
 use gapless_wire::control::TimerFired;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// Like [`StreamNode::publish`], for messages that follow from the stream alone and whose numbers do too: the
-    /// output of a deterministic service. A message that the stream already has is not sent.
+    /// Publishes the output of a deterministic service: its messages and numbers follow from the stream alone, so that
+    /// a replay or a second instance publishes no duplicates. A message that the stream already has is not sent.
     ///
     /// # Errors
+    ///
     /// As for [`StreamNode::publish`].
     pub fn publish_derived(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, ClientError> {
         if self.skips(payload.len()) {
@@ -42,24 +40,24 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// Skips the number of a derived message that the stream already has; returns whether it did.
+    /// Whether the stream already has the derived message.
     fn skips(&mut self, length: usize) -> bool {
         let (Some(publisher), Some(connected)) = (&mut self.publisher, &self.connected) else { return false };
         let part = connected.frame_length_max - HEADER_LENGTH;
         publisher.skip(length.div_ceil(part).max(1) as u64)
     }
 
-    /// Sets the number of the next derived message, from 1, before the first is published in this process.
+    /// Number from 1; set before the first message of this process.
     pub fn set_next_derived(&mut self, number: u64) {
         if let Some(publisher) = &mut self.publisher {
             publisher.set_next_derived(number);
         }
     }
 
-    /// Whether the sequencer has confirmed the session's next number, and there is room for derived messages. Without
-    /// room, it asks the sequencer for the frames that it has.
+    /// Asks the sequencer for the frames that it has, if there is no room.
     ///
     /// # Errors
+    ///
     /// A fatal error of the link.
     pub fn has_room_for_derived(&mut self) -> Result<bool, ClientError> {
         let Some(publisher) = &self.publisher else { return Ok(false) };
@@ -79,7 +77,6 @@ impl<L: NodeLink> StreamNode<L> {
             return Ok(());
         }
         let now_ns = self.clock.now().monotonic_ns;
-        // Packets are not read until the sequencer has answered.
         self.link.take_in(now_ns)?;
         if publisher.is_open()
             && publisher.take_due_probe(now_ns)

@@ -1,5 +1,3 @@
-//! [`NodeEvent`]: the events delivered by a node's poll.
-
 use crate::ClientError;
 use crate::message_type::{MessageType, decode};
 use gapless_wire::feed_session::FeedSession;
@@ -7,14 +5,13 @@ use gapless_wire::{Encoding, Kind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeState {
-    /// Closed or failed; the node does nothing any more.
+    /// The node does nothing any more.
     Closed,
-    /// Not connected, and trying to. It is the first event of a node whose first attempt fails; over networks no
-    /// attempt fails, as the answer may still come.
+    /// First event of a node whose first attempt fails; over networks no attempt fails, as the answer may still come.
     Connecting,
-    /// Connected, and reading old messages.
+    /// Reading old messages.
     Rewinding,
-    /// Everything available has been read; later messages are new.
+    /// Everything available has been read.
     Live,
 }
 
@@ -36,33 +33,31 @@ pub enum NodeEvent<'a> {
         deadline_ns: u64,
         own: bool,
     },
-    /// The stream's limit of timers is reached: this one is not set. Later messages of its publisher are not delayed.
+    /// The stream's limit of timers is reached: this one is not set.
     TimerRefused {
         sequence: u64,
         timestamp_ns: u64,
         owner: u64,
         /// Identifier chosen by the owner.
         timer: u64,
-        /// Requested deadline, ns since the epoch.
+        /// Ns since the epoch.
         deadline_ns: u64,
         own: bool,
     },
-    /// A publisher's session was opened or has ended.
     Session {
         sequence: u64,
         timestamp_ns: u64,
         session: u64,
-        /// Whether it was opened; otherwise it has ended.
+        /// False if the session has ended.
         opened: bool,
         own: bool,
     },
-    /// The stream is halted: the sequencer takes nothing more from publishers.
+    /// The sequencer takes nothing more from publishers.
     Halted {
         sequence: u64,
         timestamp_ns: u64,
         reason: &'a str,
     },
-    /// The sequencer takes publishers' messages again.
     Resumed {
         sequence: u64,
         timestamp_ns: u64,
@@ -79,28 +74,27 @@ pub enum NodeEvent<'a> {
         timestamp_ns: u64,
         feed_session: FeedSession,
     },
-    /// The stream was faster than this node, which continues from the journal. Nothing is lost.
+    /// The node fell behind and continues from the journal; nothing is lost.
     Lapped {
         sequence: u64,
         released_sequence: u64,
     },
-    /// The sequencer takes nothing more from this node until the given time.
     Throttled {
         /// Sequenced time, ns since the epoch.
         until_ns: u64,
     },
-    /// The stream's limit of sessions is reached; the node's session is not opened, and is requested again.
+    /// The limit of sessions is reached; the node's session is requested again.
     Limit,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// Position of its last frame in the order.
+    /// Position of its last frame.
     pub sequence: u64,
-    /// Sequenced time, ns since the epoch.
+    /// Sequenced, ns since the epoch.
     pub timestamp_ns: u64,
     pub session: u64,
-    /// Publisher's number of its last frame.
+    /// Number of its last frame.
     pub session_seq: u64,
     /// Whether this node published it: its return is the acknowledgement.
     pub own: bool,
@@ -109,9 +103,9 @@ pub struct Message<'a> {
     /// Schema id << 16 | template id.
     pub schema: u32,
     pub encoding: Encoding,
-    /// CRC-32C of the payload of its last frame, as computed by its publisher.
+    /// CRC-32C of its last fragment, as computed by its publisher.
     pub payload_crc: u32,
-    /// Payload, of all fragments.
+    /// Payload of all fragments.
     pub payload: &'a [u8],
 }
 
@@ -121,10 +115,11 @@ impl<'a> Message<'a> {
         MessageType { schema: self.schema, encoding: self.encoding }
     }
 
-    /// Decodes the message as `M`: an object or a view of the payload.
+    /// Decodes as an object or a view of the payload.
     ///
     /// # Errors
-    /// [`ClientError::Decode`], if it is another message than `M` ([`Message::message_type`]), or malformed.
+    ///
+    /// [`ClientError::Decode`], if it is another message ([`Message::message_type`]), or malformed.
     pub fn decode<M: gapless_schema::Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
         decode::<M>(self.message_type(), self.payload)
     }

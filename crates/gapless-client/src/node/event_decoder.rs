@@ -1,5 +1,3 @@
-//! Meaning of a frame of the stream to a node: the facts for its publisher, and the event.
-
 use super::event::{Message, NodeEvent};
 use super::publishing_session::PublishingSession;
 use crate::ClientError;
@@ -9,15 +7,13 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
 
-/// Reasons why the stream takes nothing from publishers, as far as the node has read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StreamClosure {
     pub is_halted: bool,
-    /// A feed session has ended and no other has begun.
     pub is_between_feeds: bool,
 }
 
-/// Applies a frame of the stream to the publisher; returns whether this node published it or asked for it.
+/// Returns whether this node published the frame or asked for it.
 #[inline]
 pub(super) fn observe(
     publisher: Option<&mut PublishingSession>,
@@ -77,7 +73,6 @@ fn observe_note(
     true
 }
 
-/// Reassembles messages and turns frames into events.
 #[derive(Default)]
 pub(super) struct EventDecoder {
     assembly: Assembly,
@@ -109,7 +104,6 @@ impl EventDecoder {
         take: &mut dyn FnMut(NodeEvent<'_>),
     ) -> Result<(), ClientError> {
         if frame.fragment().index > 0 && !self.assembly.is_begun() {
-            // Reading began in the middle of a message, whose beginning was not requested.
             return Ok(());
         }
         // The sequencer limits the length of messages.
@@ -148,7 +142,6 @@ fn note(frame: &Frame<'_>, own: bool, take: &mut dyn FnMut(NodeEvent<'_>)) -> Re
             }
             Some(Mark::Halted { reason }) => take(NodeEvent::Halted { sequence, timestamp_ns, reason }),
             Some(Mark::Resumed) => take(NodeEvent::Resumed { sequence, timestamp_ns }),
-            // Belongs to a cluster's service, whose stream has no nodes.
             Some(Mark::ServiceVersion { .. } | Mark::Skipped { .. } | Mark::FaultRules(_)) => {}
             None => return malformed("a malformed mark"),
         },

@@ -1,5 +1,5 @@
 //! [`FeedReceiver`]: makes a gapless stream of MoldUDP64 packets that arrive duplicated, out of order, damaged or not
-//! at all. A core without I/O: packets and time in, frames and requests out.
+//! at all. No I/O.
 
 use crate::feed_sessions::Feed;
 use gapless_wire::feed_session::FeedSession;
@@ -11,11 +11,11 @@ use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedReceiverOptions {
-    /// Memory for early packets, and as much for ordered frames that are not read yet, bytes.
+    /// Memory for early packets, and as much for unread ordered frames, bytes.
     pub waiting_bytes_max: usize,
     /// Age at which a gap is requested, ns: packets may overtake each other.
     pub patience_ns: u64,
-    /// Interval of repeating an unanswered request, ns; doubled each time, up to 64 times.
+    /// Interval of repeated requests, ns; doubled each time, up to 64-fold.
     pub request_interval_ns: u64,
     /// Gaps of at least this many frames are left to a rewind over TCP, if there is one. A heartbeat that announces
     /// this many more frames than are known needs confirmation.
@@ -46,7 +46,7 @@ pub struct FeedCounts {
     pub packets_dropped: u64,
     /// Announcements that needed confirmation by the sequencer.
     pub claims_doubted: u64,
-    /// Announcements that the sequencer refuted: they are not its own.
+    /// Announcements that were not the sequencer's own.
     pub claims_refuted: u64,
     pub frames_requested: u64,
     pub frames_rewound: u64,
@@ -54,32 +54,29 @@ pub struct FeedCounts {
 
 pub struct FeedReceiver {
     options: FeedReceiverOptions,
-    /// Feed session that is read; `None` between two.
+    /// `None` between two feed sessions.
     feed: Option<Feed>,
-    /// Previous feed session: its end is still announced for a while.
+    /// Previous feed session, whose end is still announced for a while.
     feed_before: Option<FeedSession>,
     next: u64,
     /// One after the last sequence that the feed has announced.
     end: u64,
-    /// One after the last sequence confirmed by a verified frame or the sequencer itself.
+    /// One after the last sequence confirmed by a verified frame or the sequencer.
     confirmed: u64,
-    /// Announcement too far beyond the confirmed end; the first one, until the sequencer has answered.
+    /// The first announcement too far beyond the confirmed end, until the sequencer has answered.
     unconfirmed: Option<UnconfirmedEnd>,
-    /// Ordered frames that are not read yet, each padded.
     ready: Vec<u8>,
     read_until: usize,
-    /// Early frames, by the sequence of the first.
     waiting: BTreeMap<u64, EarlyFrames>,
     waiting_bytes: usize,
-    /// Time since when `next` is missing although a later one is known.
+    /// `next` is missing although a later one is known.
     gap_since_ns: Option<u64>,
     request: Option<GapRequest>,
-    /// Frames that an answer brings, as far as known for this gap.
     frames_per_answer: u64,
-    /// Full answers since that number was last probed.
+    /// Full answers since `frames_per_answer` was last probed.
     full_answers: u32,
     counts: FeedCounts,
-    /// Packets of other feed sessions that arrived while this one made no progress.
+    /// Packets of other feed sessions that arrived without progress in this one.
     foreign_since_progress: u64,
 }
 
@@ -95,11 +92,9 @@ struct EarlyFrames {
 }
 
 struct GapRequest {
-    /// Next sequence when the last request was sent, or the last answer arrived.
     next: u64,
-    /// Everything before this sequence was requested.
     until: u64,
-    /// Unanswered requests, each from its first sequence to one after its last.
+    /// Unanswered requests.
     ranges: Vec<Range<u64>>,
     at_ns: u64,
     interval_ns: u64,
@@ -130,7 +125,7 @@ impl FeedReceiver {
     }
 
     /// Continues in `feed`, by the sequencer's answer, without a change of position. Returns the announced sequence
-    /// that the answer refutes, if there is one.
+    /// that the answer refutes.
     pub fn set_feed(&mut self, feed: Feed, released_sequence: u64) -> Option<u64> {
         if feed.holds(self.next) {
             self.feed = Some(feed);
@@ -143,21 +138,20 @@ impl FeedReceiver {
         Some(refuted.end - 1)
     }
 
-    /// Whether the sequencer must be asked about an announcement.
+    /// Whether to ask the sequencer about an announcement.
     #[must_use]
     pub const fn has_unconfirmed_end(&self) -> bool {
         self.unconfirmed.is_some()
     }
 
-    /// Notes that the sequencer is being asked: its answer, through [`FeedReceiver::set_feed`], decides on earlier
-    /// announcements.
+    /// The sequencer is being asked: its answer, through [`FeedReceiver::set_feed`], decides on earlier announcements.
     pub const fn note_probe(&mut self) {
         if let Some(unconfirmed) = &mut self.unconfirmed {
             unconfirmed.is_probed = true;
         }
     }
 
-    /// Records that the frames before `end` exist.
+    /// Frames before `end` exist.
     fn confirm(&mut self, end: u64) {
         self.confirmed = self.confirmed.max(end);
         self.unconfirmed.take_if(|unconfirmed| unconfirmed.end <= self.confirmed);
@@ -168,25 +162,25 @@ impl FeedReceiver {
         &self.counts
     }
 
-    /// Next sequence; all before it are in order.
+    /// All frames before it are in order.
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
         self.next
     }
 
-    /// Last sequence that the feed has announced.
+    /// Last sequence announced by the feed.
     #[must_use]
     pub const fn released_sequence(&self) -> u64 {
         self.end - 1
     }
 
-    /// Feed session that is read; `None` between two.
+    /// `None` between two feed sessions.
     #[must_use]
     pub const fn feed(&self) -> Option<&Feed> {
         self.feed.as_ref()
     }
 
-    /// Whether the sequencer should be asked which feed session continues here.
+    /// Whether to ask the sequencer which feed session continues here.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         self.foreign_since_progress > 16 || (self.feed.is_none() && self.foreign_since_progress > 0)
@@ -223,7 +217,7 @@ impl FeedReceiver {
                 if end <= self.next {
                     self.counts.packets_doubled += 1;
                 } else if self.is_full() {
-                    // The reader is slow: it requests these frames once it continues.
+                    // A slow reader requests these frames once it continues.
                     if end > self.end {
                         self.take_claim(end);
                     }
@@ -239,9 +233,8 @@ impl FeedReceiver {
         self.note_gap(now_ns);
     }
 
-    /// Adapts the size of requests. While a gap is filled, frames in order are answers, and the amount in one decides
-    /// how much is requested next. Early packets are no measure: they are short in a quiet feed, and a journal sends
-    /// none.
+    /// Adapts the size of requests: while a gap is filled, frames in order are answers, and the amount in one decides
+    /// how much is requested next. Early packets are short in a quiet feed.
     fn note_answer(&mut self, first: u64, end: u64) {
         let Some(asked) = &mut self.request else { return };
         let count = end - first;
@@ -255,17 +248,17 @@ impl FeedReceiver {
                 self.full_answers = 0;
             }
         } else if end < asked.until && !is_last_part {
-            // The answer was full. The rest is requested at once: it follows by itself only if the sequencer can spare
-            // it.
+            // A full answer: the rest is requested at once, because it follows by itself only if the sequencer can
+            // spare it.
             self.frames_per_answer = count.max(1);
             self.full_answers = 0;
             asked.until = self.next;
         }
     }
 
-    /// Takes an end that no checksum covers: anyone who knows the name of the feed session can announce it. An end far
-    /// beyond the known one has no effect before the sequencer confirms it. A smaller forgery costs a few requests,
-    /// until the next heartbeat corrects it.
+    /// Takes an end that no checksum covers: anyone who knows the feed session's name can announce it. An end far
+    /// beyond the known one has no effect before the sequencer confirms it; a smaller forgery costs a few requests
+    /// until the next heartbeat.
     fn take_claim(&mut self, end: u64) {
         if end < self.confirmed.saturating_add(self.options.rewind_frames_min) {
             self.end = end.max(self.confirmed);
@@ -275,7 +268,7 @@ impl FeedReceiver {
         self.unconfirmed.get_or_insert(UnconfirmedEnd { end, is_probed: false });
     }
 
-    /// Sequence in the stream of the packet's first frame; `None` if it belongs to no feed session that is read.
+    /// `None` if the packet belongs to no feed session that is read.
     fn first_sequence(&mut self, packet: &MoldPacket<'_>) -> Option<u64> {
         if let Some(feed) = self.feed.as_ref().filter(|feed| feed.name == packet.feed_session) {
             let first = feed.sequence_of(packet.sequence);
@@ -284,7 +277,7 @@ impl FeedReceiver {
             }
             return first;
         }
-        // Between two feed sessions, the next one is recognised by its first frame.
+        // The next feed session is recognised by its first frame.
         if self.feed.is_none()
             && packet.sequence == 1
             && let PacketContent::Messages(mut messages) = packet.content.clone()
@@ -294,7 +287,6 @@ impl FeedReceiver {
             return Some(self.next);
         }
         if self.feed_before == Some(packet.feed_session) {
-            // All of it has been read.
             self.counts.packets_doubled += 1;
             return None;
         }
@@ -349,7 +341,7 @@ impl FeedReceiver {
         }
     }
 
-    /// Takes a frame in order from a rewind over TCP. `false` if it is not the next one, or damaged.
+    /// Takes an ordered frame from a rewind over TCP; `false` if it is not the next one, or damaged.
     pub fn take_frame(&mut self, bytes: &[u8]) -> bool {
         self.make_room();
         let taken = self.accept(self.next, bytes);
@@ -360,7 +352,6 @@ impl FeedReceiver {
         taken
     }
 
-    /// Verifies a frame and appends it to the ready ones.
     #[inline]
     fn accept(&mut self, sequence: u64, bytes: &[u8]) -> bool {
         let Some(frame) = check(bytes, sequence) else { return false };
@@ -380,7 +371,6 @@ impl FeedReceiver {
         true
     }
 
-    /// Moves early frames that are in order now to the ready ones.
     fn progress(&mut self) {
         self.foreign_since_progress = 0;
         self.gap_since_ns = None;
@@ -406,7 +396,6 @@ impl FeedReceiver {
         self.end = self.end.max(self.next);
     }
 
-    /// Frees the buffer once everything in it was read.
     #[inline]
     fn make_room(&mut self) {
         if self.read_until == self.ready.len() {
@@ -415,7 +404,6 @@ impl FeedReceiver {
         }
     }
 
-    /// Whether unread ordered frames use all their memory.
     fn is_full(&self) -> bool {
         self.has_frame() && self.ready.len() >= self.options.waiting_bytes_max
     }
@@ -428,7 +416,7 @@ impl FeedReceiver {
         }
     }
 
-    /// Number of frames missing before the next one available.
+    /// Frames missing before the next one available.
     #[must_use]
     pub fn missing(&self) -> u64 {
         let until = self.waiting.first_key_value().map_or(self.end, |(first, _)| *first);
@@ -441,8 +429,8 @@ impl FeedReceiver {
         self.missing() >= self.options.rewind_frames_min
     }
 
-    /// Returns a request that is due at `now_ns`; call it until it returns `None`. Each asks for about one packet,
-    /// because one packet is certain in answer, and several are in flight at a time.
+    /// Call it until it returns `None`. Each request is for about one packet, the only certain answer, and several are
+    /// in flight.
     pub fn due_request(&mut self, now_ns: u64) -> Option<MoldRequest> {
         let missing = self.missing();
         if missing == 0 {
@@ -466,7 +454,6 @@ impl FeedReceiver {
             }
             Some(asked) => {
                 if asked.next != next {
-                    // An answer has arrived.
                     let (until, ranges) = (asked.until.max(next), std::mem::take(&mut asked.ranges));
                     *asked = GapRequest { next, until, ranges, at_ns: now_ns, interval_ns: base_ns };
                 } else if now_ns.saturating_sub(asked.at_ns) >= asked.interval_ns {
@@ -490,7 +477,7 @@ impl FeedReceiver {
         Some(request)
     }
 
-    /// Next time for [`FeedReceiver::due_request`], ns; `None` while nothing is missing.
+    /// Time of the next [`FeedReceiver::due_request`], ns; `None` while nothing is missing.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let since_ns = self.gap_since_ns?;
@@ -501,13 +488,13 @@ impl FeedReceiver {
     }
 }
 
-/// Frames of a first request: more than a packet holds.
+/// More than a packet holds.
 const REQUEST_COUNT_MAX: u64 = 1_000;
-/// Number of full answers after which more is requested: frames may have become shorter.
+/// More is then requested: frames may have become shorter.
 const FULL_ANSWERS_PER_PROBE: u32 = 256;
 const REQUESTS_MAX: u64 = 16;
 
-/// The frame in `bytes`, if it is exactly one undamaged frame with this sequence.
+/// Exactly one undamaged frame with this sequence.
 #[inline]
 pub(super) fn check(bytes: &[u8], sequence: u64) -> Option<Frame<'_>> {
     let frame = Frame::parse(bytes).ok()?;

@@ -1,5 +1,3 @@
-//! [`JournalLink`]: the read-only link to a stream's journal, without its sequencer or while that writes it.
-
 use super::link::{ConnectionInfo, LinkRead, NodeLink, Start};
 use crate::ClientError;
 use crate::replay_merge::lapped_or_damaged;
@@ -11,8 +9,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Reads a stream from its journal alone. Frames in the journal may be unreleased while a running sequencer waits for
-/// the device.
+/// Reads a stream from its journal alone, also while a sequencer writes it: frames may then be unreleased.
 pub struct JournalLink {
     directory: PathBuf,
     replay: Option<Replay>,
@@ -20,7 +17,7 @@ pub struct JournalLink {
 }
 
 impl JournalLink {
-    /// Creates a link to the journal in `directory`. "First" means the first frame in it when the node connects.
+    /// "First" means the first frame in the journal when the node connects.
     #[must_use]
     pub fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), replay: None, last_sequence: 0 }

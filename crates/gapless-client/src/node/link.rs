@@ -1,5 +1,3 @@
-//! [`NodeLink`]: connection of a node with its sequencer, in both directions. One implementation for each transport.
-
 use crate::ClientError;
 use crate::feed_sessions::Feed;
 use crate::node_progress::ProgressReport;
@@ -16,21 +14,21 @@ pub struct ConnectionInfo {
     pub identity: StreamIdentity,
     /// Longest frame, bytes.
     pub frame_length_max: usize,
-    /// Longest message with the headers and padding of its frames, bytes.
+    /// Headers and padding of the frames included.
     pub message_bytes_max: usize,
     pub released_sequence: u64,
-    /// Sequence at which the node begins to read.
+    /// Where the node begins to read.
     pub position: u64,
-    /// Feed session of that position, if the link knows it.
+    /// `None` if the link does not know it.
     pub feed: Option<Feed>,
 }
 
-/// Position at which a node begins to read.
+/// Where a node begins to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     First,
     Sequence(u64),
-    /// After all existing frames.
+    /// Skips all existing frames.
     Live,
 }
 
@@ -66,29 +64,31 @@ impl Start {
 pub enum LinkRead<'a> {
     Frame(Frame<'a>),
     Empty,
-    /// The stream was faster: the next frames must be read elsewhere.
+    /// The next frames must be read elsewhere.
     Lapped,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkReads {
     pub frames: usize,
-    /// The stream was faster: the next frames must be read elsewhere.
+    /// The next frames must be read elsewhere.
     pub is_lapped: bool,
 }
 
-/// Connection of a node with its sequencer. It is up or down; while it is down, [`NodeLink::connect`] must be called
-/// until it is up. No method blocks, except [`NodeLink::wait`].
+/// Connection of a node with its sequencer. While it is down, [`NodeLink::connect`] must be called. No method blocks,
+/// except [`NodeLink::wait`].
 pub trait NodeLink: Send {
-    /// Tries to connect to a stream that contains `seen`, and to read from `start`. `None`: not yet, retry.
+    /// Tries to connect to a stream that contains `seen`, and to read from `start`. `None`: retry.
     ///
     /// # Errors
+    ///
     /// Errors that a retry cannot fix: another stream, another history, a refusal.
     fn connect(&mut self, start: Start, seen: SeenFrame, now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError>;
 
-    /// Sends a frame, padded. `false` if there is no room now.
+    /// Sends a padded frame; `false` if there is no room now.
     ///
     /// # Errors
+    ///
     /// [`ClientError::Disconnected`], and fatal errors of the link.
     fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError>;
 
@@ -98,16 +98,17 @@ pub trait NodeLink: Send {
     /// As for [`NodeLink::send`].
     fn flush(&mut self) -> Result<(), ClientError>;
 
-    /// Passes the sequencer's answers since the last call to `take`, a frame at a time.
+    /// Passes the answers since the last call to `take`, a frame at a time.
     ///
     /// # Errors
+    ///
     /// As for [`NodeLink::send`].
     fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError>;
 
-    /// Receives packets, for a node that cannot read now and waits for [`NodeLink::answers`]. A frame that does not fit
-    /// counts as lost.
+    /// Receives packets, for a node that cannot read now; a frame that does not fit counts as lost.
     ///
     /// # Errors
+    ///
     /// As for [`NodeLink::send`].
     fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let _ = now_ns;
@@ -120,10 +121,10 @@ pub trait NodeLink: Send {
     /// As for [`NodeLink::send`]; [`ClientError::Lapped`] if the frame is no longer kept.
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError>;
 
-    /// Passes the next frames of the stream, in order, to `take`: as many as one look brings, at most `limit`. A reader
-    /// waiting for one message gets it without a second look.
+    /// Passes the next frames, in order, to `take`: as many as one look brings, at most `limit`.
     ///
     /// # Errors
+    ///
     /// As for [`NodeLink::read`], and those of `take`, after which the link cannot be used.
     #[inline]
     fn read_each(
@@ -161,24 +162,26 @@ pub trait NodeLink: Send {
         self.loses()
     }
 
-    /// Notes the node's progress, which a later [`NodeLink::tick`] reports to the sequencer's process.
+    /// A later [`NodeLink::tick`] reports it to the sequencer's process.
     fn note(&mut self, progress: ProgressReport) {
         let _ = progress;
     }
 
     /// Handles the answer of a member that does not lead. `leaders` are addresses of the leader, one a line, or empty.
-    /// A link that knows other members moves to one of them; otherwise it stays, and the node asks here again.
+    /// A link that knows other members moves to one of them; otherwise the node asks here again.
     ///
     /// # Errors
+    ///
     /// [`ClientError::Disconnected`] if it moves.
     fn on_not_leader(&mut self, leaders: &str) -> Result<(), ClientError> {
         let _ = leaders;
         Ok(())
     }
 
-    /// Does the work that is due by the clock: heartbeats, requests, noticing that the other side is gone.
+    /// Heartbeats, requests, noticing that the other side is gone.
     ///
     /// # Errors
+    ///
     /// As for [`NodeLink::send`].
     fn tick(&mut self, now_ns: u64) -> Result<(), ClientError>;
 
@@ -188,18 +191,17 @@ pub trait NodeLink: Send {
     /// An error of the operating system.
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError>;
 
-    /// Adds the descriptors that become readable when data arrives, for a caller that waits for other events as well.
+    /// Adds descriptors that become readable when data arrives, for a caller that also waits for other events.
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         let _ = descriptors;
     }
 
-    /// Reason why the last attempt to connect failed, if known; a network link only knows that no answer has come.
+    /// `None` over networks, where only the lack of an answer is known.
     fn connect_failure(&self) -> Option<String> {
         None
     }
 
-    /// Reason why the connected peer makes no progress, if known: its process is stopped. A silent network breaks the
-    /// connection instead.
+    /// Reason why the connected peer makes no progress, if known: its process is stopped.
     fn standstill(&self) -> Option<String> {
         None
     }

@@ -75,12 +75,8 @@ use publishing_session::PublishingSession;
 use response_decoder::{Response, take_response};
 use std::time::Duration;
 
-/// A node of an event stream.
-///
-/// Every node reads every frame in the same order. Messages that a node publishes come back to it in that order, which
-/// acknowledges them. A message that does not come back is resent, and enters the order once.
-///
-/// It has no thread: its owner polls it.
+/// A node of an event stream. Every node reads every frame in the same order; the return of an own message acknowledges
+/// it. A message that does not come back is resent, and enters the order once. It has no thread: its owner polls it.
 pub struct StreamNode<L> {
     link: L,
     clock: Clock,
@@ -88,19 +84,15 @@ pub struct StreamNode<L> {
     state: NodeState,
     connected: Option<ConnectionInfo>,
     publisher: Option<PublishingSession>,
-    /// Next sequence.
     position: u64,
     seen: SeenFrame,
-    /// Sequence after which the node is live.
     live_from: u64,
     closed: StreamClosure,
     event_decoder: EventDecoder,
     lapped: u64,
-    /// Session whose opening was reported to the publisher.
     reported_open: Option<u64>,
-    /// Polls that found frames to read.
     busy_polls: u32,
-    /// Whether its first attempt to connect has failed; its first event reports this.
+    /// The first attempt to connect has failed; the first event reports it.
     is_waiting: bool,
 }
 
@@ -108,7 +100,7 @@ pub struct StreamNode<L> {
 const BUSY_POLLS_PER_LOOK: u32 = 64;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// Creates a node that connects by `link`, at the first poll, with the fastest clock of the machine.
+    /// Connects by `link` at the first poll; uses the fastest clock of the machine.
     #[must_use]
     pub fn new(link: L, options: StreamNodeOptions) -> Self {
         Self::with_clock(link, options, Clock::fastest().0)
@@ -142,8 +134,8 @@ impl<L: NodeLink> StreamNode<L> {
         self.state
     }
 
-    /// Reason why the last attempt to connect failed, while it is [`NodeState::Connecting`]. It keeps trying, because a
-    /// sequencer may be started later. `None` if no answer is all that is known, as over networks.
+    /// Reason why the last attempt failed, while the node is [`NodeState::Connecting`]; it keeps trying. `None` over
+    /// networks, where only the lack of an answer is known.
     #[must_use]
     pub fn connect_failure(&self) -> Option<String> {
         if self.state == NodeState::Connecting { self.link.connect_failure() } else { None }
@@ -161,32 +153,32 @@ impl<L: NodeLink> StreamNode<L> {
         self.link.released_sequence()
     }
 
-    /// Identifier of the node's session in the stream, once it is open.
+    /// `None` before the session is open.
     #[must_use]
     pub fn session(&self) -> Option<u64> {
         self.publisher.as_ref().and_then(PublishingSession::session)
     }
 
-    /// Number of the next frame that it publishes, once its session is open.
+    /// Number of the next published frame; `None` before the session is open.
     #[must_use]
     pub fn next_session_seq(&self) -> Option<u64> {
         self.publisher.as_ref().filter(|publisher| publisher.is_open()).map(PublishingSession::next_number)
     }
 
-    /// Number of frames, and of session numbers, that a message of `length` bytes takes, once the node is connected.
+    /// Frames, and session numbers, of a message of `length` bytes; `None` before the node is connected.
     #[must_use]
     pub fn frames_of(&self, length: usize) -> Option<u64> {
         let part = self.connected.as_ref()?.frame_length_max - HEADER_LENGTH;
         Some(length.div_ceil(part).max(1) as u64)
     }
 
-    /// Messages published and not seen in the stream yet, without the close of the session.
+    /// Published and not seen in the stream yet, without the close of the session.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.publisher.as_ref().map_or(0, PublishingSession::in_flight)
     }
 
-    /// Frames that were resent so far.
+    /// Frames resent so far.
     #[must_use]
     pub fn resent(&self) -> u64 {
         self.publisher.as_ref().map_or(0, PublishingSession::resent)
@@ -198,13 +190,13 @@ impl<L: NodeLink> StreamNode<L> {
         self.lapped
     }
 
-    /// Stream and incarnation, once it is connected.
+    /// `None` before the first connection.
     #[must_use]
     pub fn identity(&self) -> Option<StreamIdentity> {
         self.connected.map(|connected| connected.identity)
     }
 
-    /// Whether it publishes; otherwise it only reads.
+    /// False for a node that only reads.
     #[must_use]
     pub const fn publishes(&self) -> bool {
         self.publisher.is_some()
@@ -215,13 +207,13 @@ impl<L: NodeLink> StreamNode<L> {
         &self.link
     }
 
-    /// Publishes `payload` as an event, which is sent by the next [`StreamNode::flush`] or [`StreamNode::poll`].
-    /// Returns the number of its last frame.
+    /// Publishes `payload` as an event, sent by the next [`StreamNode::flush`] or [`StreamNode::poll`]. Returns the
+    /// number of its last frame.
     ///
     /// # Errors
-    /// [`ClientError::NotOpen`] before the session is open; [`ClientError::WindowFull`],
-    /// [`ClientError::KeptFull`], [`ClientError::Throttled`] and [`ClientError::Halted`]: poll and retry;
-    /// [`ClientError::TooLong`].
+    ///
+    /// [`ClientError::NotOpen`] before the session is open; [`ClientError::WindowFull`], [`ClientError::KeptFull`],
+    /// [`ClientError::Throttled`] and [`ClientError::Halted`]: poll and retry; [`ClientError::TooLong`].
     #[inline]
     pub fn publish(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, ClientError> {
         self.publish_with(message, payload.len(), |buffer| {
@@ -230,10 +222,10 @@ impl<L: NodeLink> StreamNode<L> {
         })
     }
 
-    /// Like [`StreamNode::publish`]; `encode` writes a payload of at most `length_max` bytes in place and returns its
-    /// length.
+    /// Like [`StreamNode::publish`]; `encode` writes at most `length_max` bytes in place and returns the length.
     ///
     /// # Errors
+    ///
     /// As for [`StreamNode::publish`], and those of `encode`.
     #[inline]
     pub fn publish_with(
@@ -253,11 +245,11 @@ impl<L: NodeLink> StreamNode<L> {
         self.publish_with(MessageType::of::<M>(), message.encoded_length(), |buffer| encode(message, buffer))
     }
 
-    /// Sets a timer that fires once sequenced time has reached `deadline_ns`. It replaces one with the same identifier;
-    /// a deadline of 0 cancels it. The request is a message of this node like any other. At the stream's limit of
-    /// timers (2^20) it comes back as [`NodeEvent::TimerRefused`].
+    /// Sets a timer that fires once sequenced time has reached `deadline_ns`; 0 cancels it. It replaces one with the
+    /// same identifier. At the stream's limit of timers (2^20) it comes back as [`NodeEvent::TimerRefused`].
     ///
     /// # Errors
+    ///
     /// As for [`StreamNode::publish`].
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) -> Result<u64, ClientError> {
         let payload = TimerFired { timer, deadline_ns }.to_bytes();
@@ -299,7 +291,6 @@ impl<L: NodeLink> StreamNode<L> {
                 return Err(ClientError::TooLong { length_bytes: length_max, limit_bytes });
             }
         }
-        // Only a throttled publisher and a lossy link need the time.
         let now_ns = if self.options.publisher.is_some_and(|options| options.throttle.is_some()) || self.link.loses() {
             self.clock.now().monotonic_ns
         } else {
@@ -311,7 +302,8 @@ impl<L: NodeLink> StreamNode<L> {
     /// Sends published frames, as far as there is room.
     ///
     /// # Errors
-    /// A fatal error of the link; a lost connection is re-established by the next polls.
+    ///
+    /// A fatal error of the link; the next polls re-establish a lost connection.
     #[inline]
     pub fn flush(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
@@ -338,10 +330,11 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
-    /// Sends published messages, receives answers, and delivers the events of at most `limit` frames. Connects and
-    /// reconnects by itself. Returns the number of frames read.
+    /// Sends published messages, and delivers the events of at most `limit` frames; reconnects by itself. Returns the
+    /// number of frames read.
     ///
     /// # Errors
+    ///
     /// Fatal errors of this node: another stream or incarnation, a lost session, frames that are no longer kept,
     /// damage. The node is then closed.
     #[inline]
@@ -413,13 +406,11 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(count)
     }
 
-    /// Current time, if it matters.
     #[inline]
     fn now_ns(&self) -> u64 {
         if self.link.is_timed() { self.clock.now().monotonic_ns } else { 0 }
     }
 
-    /// Called when there was nothing to read, or always something for long.
     fn idle(&mut self, now_ns: u64, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
         // The end announced at the beginning may have been wrong.
         let live_from = self.live_from.min(self.link.released_sequence());
@@ -437,8 +428,7 @@ impl<L: NodeLink> StreamNode<L> {
         self.open_session()
     }
 
-    /// Resends the last frame if nothing has come back for too long: the answer gives the last number that the
-    /// sequencer has.
+    /// The answer gives the last number that the sequencer has.
     #[cold]
     fn resend_last_frame(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
@@ -453,17 +443,19 @@ impl<L: NodeLink> StreamNode<L> {
         Ok(())
     }
 
-    /// Does everything of [`StreamNode::poll`] except reading, for callers that read by [`StreamNode::next_frame`].
+    /// [`StreamNode::poll`] without reading, for callers of [`StreamNode::next_frame`].
     ///
     /// # Errors
+    ///
     /// As for [`StreamNode::poll`].
     pub fn turn(&mut self, mut take: impl FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
         self.poll(0, &mut take).map(|_| ())
     }
 
-    /// Next frame as it is in the stream, and whether this node published it or asked for it.
+    /// Next frame, and whether this node published it or asked for it.
     ///
     /// # Errors
+    ///
     /// As for [`StreamNode::poll`]. After a lost connection there are no frames until [`StreamNode::turn`] has
     /// reconnected.
     #[inline]
@@ -500,7 +492,7 @@ impl<L: NodeLink> StreamNode<L> {
     #[cold]
     fn connect(&mut self, take: &mut dyn FnMut(NodeEvent<'_>)) -> Result<bool, ClientError> {
         let now_ns = self.clock.now().monotonic_ns;
-        // The first frame of then may be deleted by now; a node that has read none starts with the current first.
+        // A node that has read nothing starts with the current first frame: the first one of then may be deleted.
         let has_read = self.seen.sequence != 0;
         let start = match self.options.start {
             Start::First if !has_read => Start::First,
@@ -509,7 +501,6 @@ impl<L: NodeLink> StreamNode<L> {
         };
         let Some(connected) = self.link.connect(start, self.seen, now_ns)? else {
             let is_first = self.connected.is_none() && !self.is_waiting;
-            // Over networks an attempt has not failed: the answer may still come.
             if is_first && self.link.connect_failure().is_some() {
                 self.is_waiting = true;
                 take(NodeEvent::State(NodeState::Connecting));
@@ -600,9 +591,10 @@ impl<L: NodeLink> StreamNode<L> {
         self.link.wait(timeout)
     }
 
-    /// Polls until the session is open, or for `timeout`; messages read meanwhile are dropped.
+    /// Messages read meanwhile are dropped.
     ///
     /// # Errors
+    ///
     /// [`ClientError::NotOpen`] at once if the node only reads; [`ClientError::TimedOut`], and those of
     /// [`StreamNode::poll`].
     pub fn wait_open(&mut self, timeout: Duration) -> Result<(), ClientError> {
@@ -612,7 +604,7 @@ impl<L: NodeLink> StreamNode<L> {
         self.poll_until(timeout, "a session open", Self::can_publish, |_| {})
     }
 
-    /// Whether the session is open and there is room for a message.
+    /// The session is open and there is room.
     #[must_use]
     pub fn can_publish(&self) -> bool {
         let is_room = |publisher: &PublishingSession| {
@@ -622,9 +614,10 @@ impl<L: NodeLink> StreamNode<L> {
         !self.closed.is_halted && self.connected.is_some() && self.publisher.as_ref().is_some_and(is_room)
     }
 
-    /// Polls and waits, delivering events, until `is_done` returns true.
+    /// Polls and waits until `is_done` returns true.
     ///
     /// # Errors
+    ///
     /// [`ClientError::TimedOut`] naming `request` after `timeout`, and those of [`StreamNode::poll`].
     pub fn poll_until(
         &mut self,

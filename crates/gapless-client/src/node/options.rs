@@ -1,5 +1,3 @@
-//! [`StreamNodeOptions`]: options of publishing and reading, with the defaults.
-
 use super::link::Start;
 use super::publishing_session::PublisherOptions;
 use gapless_log::StreamIdentity;
@@ -8,14 +6,13 @@ use gapless_transport::token::random_token;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamNodeOptions {
     pub start: Start,
-    /// Options of publishing; `None` for a node that only reads.
+    /// `None` for a node that only reads.
     pub publisher: Option<PublisherOptions>,
-    /// Stream and incarnation that the sequencer must have; zeros for any.
+    /// Required of the sequencer; zeros for any.
     pub identity: StreamIdentity,
 }
 
 impl Default for PublisherOptions {
-    /// A session of its own, under a random token.
     fn default() -> Self {
         Self {
             token: random_token(),
@@ -42,7 +39,7 @@ impl StreamNodeOptions {
         Self { start, publisher: None, identity: StreamIdentity::default() }
     }
 
-    /// Like [`StreamNodeOptions::default`], under `token`.
+    /// Defaults under `token`.
     #[must_use]
     pub fn with_token(token: u128) -> Self {
         Self { publisher: Some(PublisherOptions { token, ..PublisherOptions::default() }), ..Self::default() }

@@ -1,5 +1,5 @@
-//! `PublishingSession`: the publishing half of a node, a core without I/O. It numbers messages, keeps them until they
-//! come back in the stream, and returns the next frame to send. Resending only moves that number back.
+//! The publishing half of a node, without I/O. It keeps messages until they come back in the stream, and returns the
+//! next frame to send; resending only moves that number back.
 
 mod closing;
 
@@ -13,18 +13,18 @@ use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, 
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublisherOptions {
-    /// Identifies the node's session: the same token finds the same session again, also in a restarted process.
+    /// The same token finds the same session again, also in a restarted process.
     pub token: u128,
-    /// Whether several processes publish to it at the same time, the same messages under the same numbers.
+    /// Whether several processes publish the same messages under the same numbers.
     pub shared: bool,
-    /// Limit on messages published and not seen in the stream.
+    /// Messages published and not seen in the stream.
     pub window_messages: u32,
-    /// Memory for them, bytes.
+    /// Memory for these messages, bytes.
     pub kept_bytes_max: usize,
     pub throttle: Option<Throttle>,
-    /// Time after which a message that has not come back is resent on a lossy link, ns. Doubled while nothing comes
-    /// back, up to 64 times. On a reliable link, frames may still be lost between a relay and its upstream. Then only
-    /// the last frame is resent, and the answer names the missing ones; doubled up to 4,096 times.
+    /// Time after which a message is resent on a lossy link, ns; doubled while nothing comes back, up to 64-fold. On a
+    /// reliable link, a relay may still lose frames: then only the last frame is resent, the answer names the missing
+    /// ones, and the time grows up to 4,096-fold.
     pub resend_interval_ns: u64,
 }
 
@@ -33,31 +33,25 @@ pub(crate) struct PublishingSession {
     session: Option<u64>,
     unacknowledged: ResendBuffer,
     next_to_send: u64,
-    /// Last number that the sequencer is known to have.
     accepted: u64,
-    /// Whether the sequencer knows that this connection publishes to the session.
     is_attached: bool,
-    /// Whether the sequencer has confirmed this session at least once.
     was_opened: bool,
     open_sent_ns: Option<u64>,
     bucket: Option<TokenBucket>,
-    /// Time when a frame last came back, or resending started.
     progress_ns: u64,
     resend_interval_ns: u64,
     resent: u64,
     probed_ns: u64,
     stall: StallDetector,
     end: CloseState,
-    /// Last own session whose close was seen in the stream; answers about it arrive late.
+    /// Own session whose close was seen; answers about it arrive late.
     ended: u64,
-    /// Another session to be closed.
     stray: Option<StraySession>,
-    /// Session that was closed with messages in flight, and the number of the first of them.
+    /// Includes the number of the first message in flight.
     lost: Option<(u64, u64)>,
 }
 
 const RESEND_BACKOFF_MAX: u64 = 64;
-/// Interval between two probes of the sequencer's state, ns.
 const PROBE_INTERVAL_NS: u64 = 1_000_000;
 
 impl PublishingSession {
@@ -97,16 +91,14 @@ impl PublishingSession {
         self.session.is_some() && self.was_opened
     }
 
-    /// Notes that the session's opening was seen in the stream: its messages can be recognised from now on. Only the
-    /// sequencer's answer gives the next number.
+    /// The session's messages can be recognised from now on. Only the sequencer's answer gives the next number.
     pub fn session_seen(&mut self, session: u64) {
-        // After closing its session, a node may read the opening of a successor's.
         if !self.is_open() && self.end == CloseState::Open {
             self.session = Some(session);
         }
     }
 
-    /// Messages in flight. The session's close is kept like a message, but not counted.
+    /// The session's close is kept like a message, but not counted.
     pub fn in_flight(&self) -> usize {
         self.unacknowledged.messages().saturating_sub(usize::from(self.end == CloseState::Requested))
     }
@@ -119,8 +111,7 @@ impl PublishingSession {
         self.unacknowledged.next_number()
     }
 
-    /// Publishes a payload that `encode` writes into at most `length_max` bytes, split if it does not fit a frame of
-    /// `frame_length_max`. Returns the number of its last frame.
+    /// Splits a payload that does not fit a frame of `frame_length_max`. Returns the number of the last frame.
     #[inline]
     pub fn publish(
         &mut self,
@@ -184,7 +175,7 @@ impl PublishingSession {
             let limit_bytes = usize::from(u16::MAX) * part_length;
             return Err(ClientError::TooLong { length_bytes: payload.len(), limit_bytes });
         }
-        // All parts or none: room for all is checked before the first is kept.
+        // All parts or none.
         let needed = payload.len() + count * (HEADER_LENGTH + 8);
         if self.unacknowledged.claim(needed).is_none() {
             return Err(ClientError::KeptFull { bytes_max: self.options.kept_bytes_max });
@@ -208,7 +199,7 @@ impl PublishingSession {
         Ok(number)
     }
 
-    /// Skips sending messages that another instance of this process has published already.
+    /// Another instance has published the messages already.
     #[inline]
     fn skip_sending(&mut self, number: u64) {
         if number <= self.accepted && self.next_to_send == number {
@@ -221,7 +212,7 @@ impl PublishingSession {
         self.next_to_send = number;
     }
 
-    /// Skips the next `frames` numbers if the stream has them, and no earlier frames are kept.
+    /// Skips numbers that the stream has, unless earlier frames are kept.
     pub fn skip(&mut self, frames: u64) -> bool {
         let last = self.unacknowledged.next_number() + frames - 1;
         let is_there = self.unacknowledged.is_empty() && last <= self.accepted;
@@ -231,13 +222,13 @@ impl PublishingSession {
         is_there
     }
 
-    /// Whether a few more derived messages can be kept.
+    /// Room for a few messages.
     pub fn has_room_for_derived(&self) -> bool {
         self.unacknowledged.messages() < self.options.window_messages as usize / 2
             && self.unacknowledged.bytes() < self.options.kept_bytes_max as u64 / 2
     }
 
-    /// Whether to probe the sequencer's state now; the next probe is due an interval later.
+    /// The next probe is due an interval later.
     pub const fn take_due_probe(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns.saturating_sub(self.probed_ns) >= PROBE_INTERVAL_NS;
         if is_due {
@@ -246,7 +237,7 @@ impl PublishingSession {
         is_due
     }
 
-    /// Last frame sent, if it is kept: when it is resent, the answer gives the last number that the sequencer has.
+    /// `None` if it is not kept. The answer to its resending gives the last number that the sequencer has.
     pub fn last_sent(&self) -> Option<&[u8]> {
         let number = self.next_to_send.checked_sub(1)?;
         (self.is_attached && number >= self.unacknowledged.first_number()).then(|| self.unacknowledged.get(number))
@@ -263,12 +254,11 @@ impl PublishingSession {
         self.is_attached
     }
 
-    /// Open to be sent now, if it is due, with the session for its header: 0 for any session of the token, also a new
-    /// one.
+    /// Returns the open with its session: 0 for any session of the token, also a new one.
     pub fn due_open(&self, now_ns: u64) -> Option<(SessionOpen, u64)> {
         let session = match self.end {
             CloseState::Open => 0,
-            // The session may be closed already, with the close about to arrive here: a new session is not wanted.
+            // The session may be closed already, and a new one is not wanted.
             CloseState::Requested => self.session?,
             CloseState::Closed => return None,
         };
@@ -286,7 +276,7 @@ impl PublishingSession {
         self.open_sent_ns = Some(now_ns);
     }
 
-    /// Next frame to be sent, if the session is open.
+    /// `None` while the session is not open.
     #[inline]
     pub fn next_frame(&self) -> Option<&[u8]> {
         let is_there = self.is_attached && self.next_to_send < self.unacknowledged.next_number();
@@ -299,11 +289,10 @@ impl PublishingSession {
         self.next_to_send += 1;
     }
 
-    /// Handles the answer that the sequencer has opened or found the session.
+    /// Handles the sequencer's answer to an open.
     pub fn opened(&mut self, session: u64, opened: &SessionOpened, now_ns: u64) -> Result<(), ClientError> {
         let next = opened.next_session_seq;
         if self.is_attached && self.session == Some(session) {
-            // The answer was duplicated or late; the session has moved on since.
             return Ok(());
         }
         if session <= self.ended {
@@ -321,7 +310,6 @@ impl PublishingSession {
         self.resend_interval_ns = self.options.resend_interval_ns;
         match self.session {
             Some(known) if known == session && (self.was_opened || self.end != CloseState::Open) => {
-                // Another instance may be ahead of this one, but the stream never lags it.
                 if next < self.unacknowledged.first_number() && !self.options.shared {
                     return Err(ClientError::SessionLost {
                         session,
@@ -340,7 +328,6 @@ impl PublishingSession {
                 self.session = Some(session);
                 self.was_opened = true;
                 if !self.options.shared {
-                    // A restarted process continues after its predecessor.
                     self.unacknowledged.restart(next);
                 }
                 self.accepted = next - 1;
@@ -350,7 +337,7 @@ impl PublishingSession {
         Ok(())
     }
 
-    /// Handles a frame of the session that came back in the stream.
+    /// Handles an own frame in the stream.
     #[inline]
     pub fn frame_returned(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq);
@@ -363,30 +350,29 @@ impl PublishingSession {
         }
     }
 
-    /// Notes that the sequencer has every frame up to `session_seq`.
+    /// The sequencer has every frame up to `session_seq`.
     pub fn note_accepted(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq);
         self.progress_ns = now_ns;
         if self.options.shared {
-            // Messages that the sequencer has received are released. Derived messages need not be seen, because they
-            // can be recreated.
+            // Derived messages need not be seen, because they can be recreated.
             self.unacknowledged.forget_through(session_seq);
         }
         self.next_to_send = self.next_to_send.max(session_seq + 1).min(self.unacknowledged.next_number());
     }
 
-    /// Resends from `session_seq`, which the sequencer is missing.
+    /// Resends from `session_seq`.
     pub fn note_missing(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq.saturating_sub(1));
         self.send_from(session_seq, now_ns);
     }
 
-    /// Notes that the sequencer does not know the session, or not this connection of it.
+    /// The sequencer does not know the session, or not this connection of it.
     pub fn note_unknown(&mut self) {
         self.is_attached = false;
     }
 
-    /// On a lossy link: resends frames that the sequencer should have had by now.
+    /// Resends frames that the sequencer should have had by now, on a lossy link.
     pub fn resend_overdue(&mut self, now_ns: u64) {
         let waiting = self.next_to_send.saturating_sub(self.accepted + 1);
         if !self.is_attached || waiting == 0 || self.unacknowledged.is_empty() {
@@ -399,15 +385,15 @@ impl PublishingSession {
         }
     }
 
-    /// Whether frames are in flight, so that calling [`PublishingSession::take_due_question`] is worth the time.
+    /// Whether frames are in flight, so that [`PublishingSession::take_due_question`] is worth its time.
     #[inline]
     pub fn take_clock_check(&mut self) -> bool {
         let any_waits = self.is_attached && self.next_to_send > self.accepted + 1 && !self.unacknowledged.is_empty();
         any_waits && self.stall.take_clock_check()
     }
 
-    /// Whether nothing has come back for so long that the sequencer must be asked for its state; the next question is
-    /// due later than this one was.
+    /// Nothing has come back for so long that the sequencer must be asked; the next question is due later than this one
+    /// was.
     pub fn take_due_question(&mut self, now_ns: u64) -> bool {
         self.stall.take_due_question(self.accepted, now_ns)
     }
@@ -416,17 +402,17 @@ impl PublishingSession {
         self.resent += 1;
     }
 
-    /// Notes that the node sleeps; after waking the time is worth checking.
+    /// The time is worth checking after a sleep.
     pub const fn note_slept(&mut self) {
         self.stall.note_slept();
     }
 
-    /// Notes that the stream takes nothing from this publisher for `wait_ns`.
+    /// The stream takes nothing from this publisher for `wait_ns`.
     pub fn hold(&mut self, wait_ns: u64, now_ns: u64) {
         self.stall.hold(wait_ns, now_ns);
     }
 
-    /// Notes that the stream takes messages again, after a halt or between two feed sessions.
+    /// Ends a hold after a halt or between two feed sessions.
     pub const fn release(&mut self) {
         self.stall.release();
     }

@@ -1,12 +1,10 @@
-//! [`ResendBuffer`]: frames that a node has published and not seen in the stream yet, kept for resending.
-
 use std::collections::VecDeque;
 
-/// Frames with consecutive numbers, in a buffer that grows up to a limit.
+/// Numbers are consecutive; the buffer grows up to a limit.
 pub(crate) struct ResendBuffer {
     buffer: Vec<u8>,
     bytes_max: usize,
-    /// End of the kept bytes. Positions never go back; a position modulo the buffer's length is the offset of its byte.
+    /// Positions never go back; modulo the buffer's length they are offsets.
     tail: u64,
     entries: VecDeque<BufferedFrame>,
     first_number: u64,
@@ -24,7 +22,7 @@ struct BufferedFrame {
 const BUFFER_LENGTH_MIN: usize = 64 << 10;
 
 impl ResendBuffer {
-    /// Creates an empty buffer; the first frame gets `first_number`.
+    /// The first frame gets `first_number`.
     pub fn new(bytes_max: usize, first_number: u64) -> Self {
         let bytes_max = bytes_max.next_power_of_two().max(BUFFER_LENGTH_MIN);
         let buffer = vec![0; BUFFER_LENGTH_MIN];
@@ -40,7 +38,7 @@ impl ResendBuffer {
         self.messages
     }
 
-    /// Bytes from the oldest kept frame to the end.
+    /// Bytes up to the end.
     pub fn bytes(&self) -> u64 {
         self.entries.front().map_or(0, |entry| self.tail - entry.position)
     }
@@ -56,7 +54,7 @@ impl ResendBuffer {
         self.first_number + self.entries.len() as u64
     }
 
-    /// Claims room for a frame of at most `length` bytes; `None` beyond the limit.
+    /// `None` beyond the limit.
     #[inline]
     pub fn claim(&mut self, length: usize) -> Option<&mut [u8]> {
         let length = length.next_multiple_of(8);
@@ -69,7 +67,7 @@ impl ResendBuffer {
         Some(&mut self.buffer[start..start + length])
     }
 
-    /// Keeps the frame written into the last claim, `length` bytes with padding, under the next number.
+    /// Keeps the frame in the last claim, `length` bytes with padding.
     #[inline]
     pub fn commit(&mut self, length: usize, completes_message: bool) -> &[u8] {
         let start = self.offset(self.tail);
@@ -79,13 +77,12 @@ impl ResendBuffer {
         &self.buffer[start..start + length]
     }
 
-    /// Offset of a position. The length is a power of two, because a division would cost as much as a checksum.
+    /// The length is a power of two, because a division would cost as much as a checksum.
     #[inline]
     fn offset(&self, position: u64) -> usize {
         position as usize & (self.buffer.len() - 1)
     }
 
-    /// Position for a frame of `length` bytes without wrapping, if there is room.
     #[inline]
     fn place(&self, length: usize) -> Option<u64> {
         let capacity = self.buffer.len() as u64;
@@ -122,9 +119,10 @@ impl ResendBuffer {
         }
     }
 
-    /// Frame with `number`, with its padding.
+    /// Includes the padding.
     ///
     /// # Panics
+    ///
     /// If the frame is not kept.
     #[inline]
     pub fn get(&self, number: u64) -> &[u8] {
@@ -133,7 +131,7 @@ impl ResendBuffer {
         &self.buffer[start..start + entry.length as usize]
     }
 
-    /// Drops all frames up to `number`. Returns their count.
+    /// Returns the count of dropped frames.
     #[inline]
     pub fn forget_through(&mut self, number: u64) -> u64 {
         let mut forgotten = 0;

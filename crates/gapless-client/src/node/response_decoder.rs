@@ -1,19 +1,16 @@
-//! Decoding of the sequencer's answers to a publisher.
-
 use super::publishing_session::PublishingSession;
 use crate::ClientError;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, Kind};
 
-/// Events reported after the sequencer's answers were read.
 pub(super) enum Response {
     Throttled { until_ns: u64 },
     Limit,
     NotLeader { leaders: String },
 }
 
-/// Largest valid number: no session gets this far, and above it sums could overflow.
+/// No session gets this far, and above it sums could overflow.
 const NUMBER_MAX: u64 = u64::MAX / 2;
 
 pub(super) fn take_response(

@@ -1,8 +1,4 @@
-//! [`Resumption`]: lets a node that publishes the same messages again under the same token, for instance after a crash,
-//! skip those that the stream already has. No I/O.
-//!
-//! Based on session numbers: the sequencer reports the next number it expects, and each message takes one number for
-//! each of its frames.
+//! The sequencer reports the next number it expects; each message takes one number for each of its frames.
 
 use crate::ClientError;
 use gapless_wire::fnv::fnv_128;
@@ -11,23 +7,21 @@ use gapless_wire::fnv::fnv_128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resumption {
     session: u64,
-    /// Next number that the stream expects.
     expected: u64,
-    /// Number of the next message's first frame.
     next: u64,
 }
 
 impl Resumption {
-    /// Starts at the first message of `session`, of which the stream expects the number `next_session_seq`.
+    /// Starts at the first message of `session`; the stream expects `next_session_seq`.
     #[must_use]
     pub const fn new(session: u64, next_session_seq: u64) -> Self {
         Self { session, expected: next_session_seq, next: 1 }
     }
 
-    /// Whether the stream already has the next message, of `frames` frames. Call it once for each message, in
-    /// publishing order.
+    /// Whether the stream already has the next message, of `frames` frames. Call it once for each, in publishing order.
     ///
     /// # Errors
+    ///
     /// [`ClientError::SessionLost`] if the stream has only a part of it: other messages were published under the token,
     /// or the frame length has changed.
     pub const fn has(&mut self, frames: u64) -> Result<bool, ClientError> {
@@ -43,15 +37,14 @@ impl Resumption {
         Ok(true)
     }
 
-    /// Whether all messages of the stream were skipped.
+    /// All messages of the stream were skipped.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.next >= self.expected
     }
 }
 
-/// Token for a name, always the same: the 128-bit FNV-1a hash, never 0. Any process that knows the name can take over
-/// the session.
+/// 128-bit FNV-1a hash of `name`, never 0. Any process that knows the name can take over the session.
 #[must_use]
 pub fn token_of(name: &str) -> u128 {
     fnv_128(name.as_bytes())

@@ -1,10 +1,4 @@
-//! [`Rewind`]: a client of the rewind port: a feed session from any frame, by SoupBinTCP 3.00. Its frames are in order;
-//! the caller interprets the messages.
-//!
-//! | part | purpose |
-//! |---|---|
-//! | `SoupReader` | the protocol, without I/O: checks each packet against the state |
-//! | [`Rewind`] | the same over a connection, which is read only as fast as its messages are taken |
+//! SoupBinTCP 3.00; the connection is read only as fast as its messages are taken.
 
 use gapless_transport::network::TcpConnection;
 use gapless_transport::network::tcp::Received;
@@ -42,11 +36,10 @@ pub struct RewindRequest {
     pub username: Field<6>,
     pub password: Field<10>,
     pub feed_session: FeedSession,
-    /// Number of the first wanted message in the feed session, from 1.
+    /// First wanted message in the feed session, from 1.
     pub number: u64,
 }
 
-/// State machine that checks a server's packets.
 #[derive(Debug)]
 struct SoupReader {
     state: RewindState,
@@ -66,7 +59,6 @@ impl SoupReader {
         Self { state: RewindState::LoggingIn, feed_session: request.feed_session, next_number: request.number }
     }
 
-    /// Takes a packet. Returns whether it is the next message.
     #[inline]
     fn take(&mut self, packet: &ServerPacket<'_>) -> Result<bool, RewindError> {
         match (packet, self.state) {
@@ -98,21 +90,20 @@ impl SoupReader {
 pub struct Rewind {
     connection: TcpConnection,
     reading: SoupReader,
-    /// Length of the first packet, which has been handed out, bytes.
     handed_out: usize,
     last_packet_ns: u64,
     sent_ns: u64,
 }
 
-/// Limit on one read, bytes.
 const INCOMING_BYTES: usize = 256 << 10;
 
 const _: () = assert!(INCOMING_BYTES >= 2 * PACKET_LENGTH_MAX);
 
 impl Rewind {
-    /// Starts connecting to `server` and sends `request`.
+    /// Starts connecting to `server`.
     ///
     /// # Errors
+    ///
     /// [`RewindError::Connection`], if the operating system refuses at once.
     pub fn open(server: SocketAddr, request: &RewindRequest, now_ns: u64) -> Result<Self, RewindError> {
         let mut connection = TcpConnection::connect(server, INCOMING_BYTES, 4 * LOGIN_LENGTH)?;
@@ -124,7 +115,6 @@ impl Rewind {
         };
         let length = write_login(connection.room(), &login).expect("a new buffer has room for a login");
         connection.commit(length);
-        // Most likely not connected yet; the bytes are sent later.
         connection.send()?;
         Ok(Self {
             connection,
@@ -135,9 +125,10 @@ impl Rewind {
         })
     }
 
-    /// Advances to the next message, if it has arrived. [`Rewind::message`] then returns it.
+    /// Whether the next message has arrived; [`Rewind::message`] then returns it.
     ///
     /// # Errors
+    ///
     /// A packet that the server must not send.
     #[inline]
     pub fn advance(&mut self) -> Result<bool, RewindError> {
@@ -152,14 +143,14 @@ impl Rewind {
         Ok(false)
     }
 
-    /// Message found by the last [`Rewind::advance`]; empty if it found none.
+    /// Found by the last [`Rewind::advance`]; empty if it found none.
     #[inline]
     #[must_use]
     pub fn message(&self) -> &[u8] {
         self.connection.incoming().get(HEADER_LENGTH..self.handed_out).unwrap_or_default()
     }
 
-    /// Number of that message in the feed session.
+    /// Number of the last message in the feed session.
     #[inline]
     #[must_use]
     pub const fn number(&self) -> u64 {
@@ -171,22 +162,22 @@ impl Rewind {
         self.reading.state != RewindState::LoggingIn
     }
 
-    /// Whether the feed session has ended and all of it was handed out.
+    /// All of the feed session was handed out.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.reading.state == RewindState::Ended
     }
 
-    /// Time of the last packet from the server, ns.
+    /// Time of the server's last packet, ns.
     #[must_use]
     pub const fn last_packet_ns(&self) -> u64 {
         self.last_packet_ns
     }
 
-    /// Reads from the socket once. Call it when [`Rewind::advance`] finds no message. Returns whether bytes have
-    /// arrived.
+    /// Reads from the socket once, for when [`Rewind::advance`] finds no message. Returns whether bytes have arrived.
     ///
     /// # Errors
+    ///
     /// The connection failed, or is at its end.
     #[inline]
     pub fn receive(&mut self, now_ns: u64) -> Result<bool, RewindError> {
@@ -201,15 +192,16 @@ impl Rewind {
         }
     }
 
-    /// Sends packets that are due by the clock, and those still unsent.
+    /// Sends packets that are due, and those still unsent.
     ///
     /// # Errors
+    ///
     /// The connection failed.
     #[inline]
     pub fn tick(&mut self, now_ns: u64) -> Result<(), RewindError> {
         if self.is_accepted() && now_ns.saturating_sub(self.sent_ns) >= HEARTBEAT_INTERVAL_NS {
             self.sent_ns = now_ns;
-            // If there is no room, other packets are about to be sent anyway.
+            // Other packets are about to be sent if there is no room.
             let length = write_client_heartbeat(self.connection.room()).unwrap_or(0);
             self.connection.commit(length);
         }
@@ -217,11 +209,10 @@ impl Rewind {
         Ok(())
     }
 
-    /// Sends a logout and closes the connection.
+    /// Closes the connection, too.
     pub fn log_out(mut self) {
         let length = write_logout(self.connection.room()).unwrap_or(0);
         self.connection.commit(length);
-        // The close itself is enough.
         let _ = self.connection.send();
     }
 

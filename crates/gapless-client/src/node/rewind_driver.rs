@@ -1,5 +1,4 @@
-//! [`RewindDriver`]: fills large gaps of a feed of packets over TCP, if the sequencer has a rewind port. If the port
-//! does not answer, missing messages are requested as without it.
+//! Fills large gaps of a feed over TCP; without an answer, messages are requested as usual.
 
 use super::feed_receiver::FeedReceiver;
 use super::rewind::{Rewind, RewindError, RewindRequest};
@@ -20,17 +19,15 @@ pub(super) struct RewindDriver {
     port: Option<RewindPort>,
     rewind: Option<(Rewind, Feed)>,
     next_attempt_ns: u64,
-    /// Last time of new frames, or of the start.
     progress_ns: u64,
 }
 
-/// Limit on the bytes taken at once: the packets of the live feed must be read too.
+/// The packets of the live feed must be read too.
 const POURED_BYTES: usize = 64 << 10;
-/// Pause after a failed rewind, ns.
 const ATTEMPT_INTERVAL_NS: u64 = 200_000_000;
-/// Time without new frames after which requests accompany the rewind, ns.
+/// Requests accompany a rewind that brings no new frames for so long.
 const PATIENCE_NS: u64 = 50_000_000;
-/// Time without new frames after which the rewind is given up, ns.
+/// A rewind that brings no new frames for so long is given up.
 const SILENCE_NS_MAX: u64 = 3_000_000_000;
 
 impl RewindDriver {
@@ -38,7 +35,7 @@ impl RewindDriver {
         Self { port, rewind: None, next_attempt_ns: 0, progress_ns: 0 }
     }
 
-    /// Whether missing frames are arriving, so that no requests are needed.
+    /// Whether missing frames arrive, so that no requests are needed.
     pub fn is_flowing(&self, now_ns: u64) -> bool {
         let is_accepted = self.rewind.as_ref().is_some_and(|(rewind, _)| rewind.is_accepted());
         is_accepted && now_ns.saturating_sub(self.progress_ns) < PATIENCE_NS
@@ -82,7 +79,6 @@ impl RewindDriver {
         let mut poured = 0;
         while poured < POURED_BYTES {
             if rewind.advance()? {
-                // The live feed or the answer to a request may have been faster.
                 let sequence = feed.sequence_of(rewind.number());
                 if sequence.is_none_or(|sequence| sequence >= receiver.next_sequence()) {
                     if !receiver.take_frame(rewind.message()) {
@@ -96,7 +92,6 @@ impl RewindDriver {
             }
         }
         rewind.tick(now_ns)?;
-        // After an end, another feed session continues; the receiver finds out which.
         if rewind.has_ended() || receiver.missing() == 0 {
             tracing::debug!(next = receiver.next_sequence(), "rewound");
             if let Some((rewind, _)) = self.rewind.take() {
@@ -117,7 +112,7 @@ impl RewindDriver {
         self.rewind = None;
     }
 
-    /// Descriptor that becomes readable when bytes arrive.
+    /// Readable when bytes arrive.
     pub fn poll_fd(&self) -> Option<PollFd<'_>> {
         self.rewind.as_ref().map(|(rewind, _)| PollFd::from_borrowed_fd(rewind.as_fd(), PollFlags::IN))
     }

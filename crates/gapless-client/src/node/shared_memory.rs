@@ -1,5 +1,5 @@
-//! [`SharedMemoryLink`]: upstream through a ring of the node's own, downstream through the sequencer's window, mapped
-//! read-only. Frames that have left the window are read from the journal.
+//! [`SharedMemoryLink`]: upstream through a ring of the node's own, downstream through the sequencer's window, or the
+//! journal for older frames.
 
 use super::link::{ConnectionInfo, LinkRead, LinkReads, NodeLink, Start};
 use crate::ClientError;
@@ -27,10 +27,9 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedMemoryOptions {
     pub rings: RingSizes,
-    /// With several directories, time after which an unresponsive sequencer is left for the next; at most one second. A
-    /// single sequencer is waited for, as over a network: its process exists and may continue.
+    /// Limit for a sequencer with alternatives, at most one second; a single one is waited for.
     pub timeout: Duration,
-    /// MTU that the node states; without one it takes the stream's.
+    /// Stated by the node; without one it takes the stream's.
     pub mtu: Option<Mtu>,
 }
 
@@ -43,26 +42,23 @@ impl Default for SharedMemoryOptions {
 
 pub struct SharedMemoryLink {
     options: SharedMemoryOptions,
-    /// Directories of the stream; `None` in its own process.
     directories: Option<Addresses<StreamDirectory>>,
     up: Option<SharedMemoryConnection>,
     dialing: Option<PendingDial>,
     answer: Vec<u8>,
     next_attempt_ns: u64,
-    /// Added to that at the next attempt, because no clock was available.
+    /// Added to `next_attempt_ns` at the next attempt, because no clock was available.
     pause: Duration,
-    /// Time since when no member has as much of the stream as the node has read, ns.
+    /// No member has as much of the stream as the node has read.
     lagging_since_ns: Option<u64>,
     progress: Option<ProgressReport>,
-    /// Reason why the last attempt failed.
     failure: Option<TransportError>,
-    /// Reason why the stream of this process has failed.
     reason: Option<String>,
 }
 
 struct StreamDirectory {
     layout: StreamLayout,
-    /// Absolute path of its socket, for comparison with the paths that members name.
+    /// Compared with the paths that members name.
     named: PathBuf,
 }
 
@@ -70,7 +66,6 @@ impl StreamDirectory {
     fn new(directory: &Path) -> Self {
         let layout = StreamLayout::new(directory);
         let socket = layout.socket();
-        // Without a current directory the path is compared as it is.
         Self { named: std::path::absolute(&socket).unwrap_or(socket), layout }
     }
 }
@@ -92,16 +87,14 @@ struct SharedMemoryConnection {
     notes: ProgressWriter,
 }
 
-/// Silence of a sequencer that owes an answer: a stalled process keeps its socket open.
+/// A stalled process keeps its socket open.
 #[derive(Default)]
 struct SequencerSilence {
-    /// Position in the stream and number of answers, at the last check.
     seen: (u64, u64),
     since: Option<Instant>,
 }
 
 impl SequencerSilence {
-    /// Duration of the silence, if an answer is awaited.
     fn elapsed(&mut self, seen: (u64, u64), awaits: bool) -> Duration {
         if seen != self.seen || !awaits {
             *self = Self { seen, since: None };
@@ -126,10 +119,9 @@ impl SharedMemoryConnection {
     }
 }
 
-/// Time after which a sequencer that owes an answer is left for the next, if there are others; it is found again if it
-/// leads.
+/// A sequencer that owes an answer for so long is left for another.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
-/// Silence after which [`SharedMemoryLink::connect_failure`] reports that the answer is awaited.
+/// [`SharedMemoryLink::connect_failure`] then reports that the answer is awaited.
 const SILENCE_TOLD: Duration = Duration::from_millis(500);
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
 
@@ -139,11 +131,11 @@ impl SharedMemoryLink {
         Self::any(&[directory], options)
     }
 
-    /// Creates a link to a stream that any of these directories may hold: those of a cluster's members on this machine.
-    /// It skips directories where no process listens. A member that does not lead names the leader, or the next
-    /// directory is tried.
+    /// Link to a stream that any of these directories may hold: those of a cluster's members on this machine. A member
+    /// that does not lead names the leader, or the next directory is tried.
     ///
     /// # Panics
+    ///
     /// If `directories` is empty.
     #[must_use]
     pub fn any(directories: &[impl AsRef<Path>], options: SharedMemoryOptions) -> Self {
@@ -172,8 +164,7 @@ impl SharedMemoryLink {
         }
     }
 
-    /// Creates a link to a stream of this process, over its `link` and a `reader` of its window and journal. When the
-    /// stream stops, the link is lost for good.
+    /// Link to a stream of this process. When the stream stops, the link is lost for good.
     #[doc(hidden)] // `EventStream::local_link` is the application's way.
     #[must_use]
     pub fn local(link: PublisherLink, reader: ReplayMerge, options: SharedMemoryOptions) -> Self {
@@ -187,8 +178,6 @@ impl SharedMemoryLink {
         Ok(self.up.as_mut().expect("looked at above"))
     }
 
-    /// Starts connecting to the stream of the current directory, or checks the attempt in progress. `None` if it is not
-    /// connected yet.
     fn dial(&mut self, layout: &StreamLayout, seen: SeenFrame) -> Result<Option<SharedMemoryConnection>, ClientError> {
         let timeout = self.answer_timeout();
         let attempt = match self.dialing.take() {
@@ -212,7 +201,6 @@ impl SharedMemoryLink {
                     self.failure = Some(pending.timed_out());
                 } else {
                     self.dialing = Some(pending);
-                    // A process is listening; the reason for this attempt is the last answer.
                     let is_answer = |failure: &TransportError| matches!(failure, TransportError::Handshake { .. });
                     self.failure = self.failure.take().filter(|failure| self.has_others() || is_answer(failure));
                 }
@@ -233,7 +221,6 @@ impl SharedMemoryLink {
 }
 
 impl SharedMemoryLink {
-    /// Timeout of an answer if there are other directories.
     fn answer_timeout(&self) -> Duration {
         self.options.timeout.min(SILENCE_MAX)
     }
@@ -242,7 +229,6 @@ impl SharedMemoryLink {
         self.directories.as_ref().is_some_and(|directories| directories.count() > 1)
     }
 
-    /// Moves to the next directory: no process listens in this one, or its member cannot be used.
     fn move_to_next(&mut self) {
         if let Some(directories) = self.directories.as_mut().filter(|directories| directories.count() > 1) {
             self.pause = directories.failed(Instant::now());
@@ -268,7 +254,6 @@ impl NodeLink for SharedMemoryLink {
             }
         }
         let Some(up) = &mut self.up else {
-            // In the same process, reconnecting is impossible.
             return if self.directories.is_some() {
                 Ok(None)
             } else {
@@ -289,7 +274,6 @@ impl NodeLink for SharedMemoryLink {
                 self.move_to_next();
                 return Ok(None);
             }
-            // Sequences of another incarnation are not comparable.
             if seen.sequence > 0 && seen.identity != found {
                 return Err(ClientError::OtherStream { peer: self.peer(), expected: seen.identity, found });
             }
@@ -327,7 +311,6 @@ impl NodeLink for SharedMemoryLink {
     fn flush(&mut self) -> Result<(), ClientError> {
         let up = self.up()?;
         if up.link.writer.publish() {
-            // Fails only if the counter is full; then the sequencer is being woken already.
             let _ = rustix::io::write(&up.link.wake_service, &1u64.to_ne_bytes());
         }
         Ok(())
@@ -375,7 +358,6 @@ impl NodeLink for SharedMemoryLink {
         take: &mut impl FnMut(&Frame<'_>) -> Result<(), ClientError>,
     ) -> Result<LinkReads, ClientError> {
         let mut reads = LinkReads::default();
-        // Reading costs next to nothing here.
         while reads.frames < limit {
             match self.read(now_ns)? {
                 LinkRead::Frame(frame) => take(&frame)?,
@@ -386,7 +368,6 @@ impl NodeLink for SharedMemoryLink {
                 }
             }
             reads.frames += 1;
-            // The first frame was copied together with others.
             if let Some(up) = &mut self.up {
                 reads.frames += up.reader.read_copied(limit - reads.frames, take)?;
             }
@@ -416,11 +397,10 @@ impl NodeLink for SharedMemoryLink {
             ProgressReport { is_live, ..ProgressReport::default() }
         });
         up.notes.write(&up.link.reader, position, up.sent, progress);
-        // Also if the node does not read, because it waits for something else.
+        // A node that does not read may wait for something else.
         if !up.quiet_polls.take_clock_check() || !up.quiet_polls.take_due_question(Instant::now()) {
             return Ok(());
         }
-        // A node that has sent frames and received no answer waits for its session.
         let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
         let is_silent = up.silence.elapsed((position, up.answers), awaits) >= SILENCE_MAX;
         let is_gone = up.link.is_gone();
@@ -440,7 +420,6 @@ impl NodeLink for SharedMemoryLink {
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         let Some(up) = &mut self.up else {
             match &self.dialing {
-                // Until the time to try the next directory.
                 Some(dialing) if self.has_others() => dialing.wait(timeout.min(self.answer_timeout()))?,
                 Some(dialing) => dialing.wait(timeout)?,
                 None => std::thread::sleep(timeout.min(Duration::from_nanos(ATTEMPT_INTERVAL_NS))),
@@ -451,7 +430,6 @@ impl NodeLink for SharedMemoryLink {
         let is_news = up.reader.sequence() <= up.reader.released_sequence() || up.link.reader.next_length()?.is_some();
         if !is_news {
             up.link.sleep(timeout)?;
-            // After any wake-up, the next tick checks that the sequencer is alive.
             up.quiet_polls.check_next();
         }
         up.link.reader.disarm();
@@ -475,7 +453,7 @@ impl NodeLink for SharedMemoryLink {
         let (failure, directories) = (self.failure.as_ref()?, self.directories.as_ref()?);
         let layout = &directories.current().layout;
         let directory = layout.root().display();
-        // With several directories, an error may belong to the previous one: each names its directory.
+        // The error may belong to the previous directory.
         Some(if layout.node_socket().exists() && !layout.socket().exists() {
             format!(
                 "{directory} is the directory of a service, which has clients and no nodes; connect a client to its node.socket"

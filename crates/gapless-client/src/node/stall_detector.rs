@@ -1,25 +1,19 @@
-//! [`StallDetector`]: detects that nothing comes back although frames are in flight. The node's own link is reliable
-//! here, but a relay's upstream link may lose frames, for instance over UDP. No I/O.
+//! Detects that nothing comes back although frames are in flight: the node's link is reliable, but a relay's upstream
+//! may lose frames.
 
-/// Decides when to ask for the fate of the last frames.
 pub(super) struct StallDetector {
-    /// Last number known to have arrived, at the last check.
     accepted: u64,
-    /// Time of the last progress or question, ns.
     since_ns: u64,
-    /// Interval of questions, ns; doubled while nothing comes back.
+    /// Doubled while nothing comes back.
     interval_ns: u64,
     interval_ns_min: u64,
-    /// Time until which the stream takes nothing, ns.
     held_until_ns: u64,
     looks: u32,
 }
 
-/// Limit on the growth of the interval.
 const BACKOFF_MAX: u64 = 4096;
-/// Limit on a hold, in intervals.
 const HELD_INTERVALS_MAX: u64 = 64;
-/// One of this many looks reads the clock.
+/// Looks for one reading of the clock.
 const LOOKS_PER_CLOCK: u32 = 256;
 
 impl StallDetector {
@@ -29,21 +23,21 @@ impl StallDetector {
         Self { accepted, since_ns, interval_ns: interval_ns_min, interval_ns_min, held_until_ns, looks }
     }
 
-    /// Counts a look; returns whether to read the clock and call [`StallDetector::take_due_question`].
+    /// Whether to read the clock and call [`StallDetector::take_due_question`].
     #[inline]
     pub const fn take_clock_check(&mut self) -> bool {
         self.looks = self.looks.wrapping_add(1);
         self.looks.is_multiple_of(LOOKS_PER_CLOCK)
     }
 
-    /// Makes the next look due, after a sleep.
+    /// Makes the next look due.
     #[inline]
     pub const fn note_slept(&mut self) {
         self.looks = u32::MAX;
     }
 
-    /// Returns whether to ask now, when numbers up to `accepted` have arrived and later ones are in flight. The next
-    /// question is due after twice the interval, until there is progress.
+    /// Whether to ask now, when numbers up to `accepted` have arrived and later ones are in flight. The interval
+    /// doubles until there is progress.
     pub fn take_due_question(&mut self, accepted: u64, now_ns: u64) -> bool {
         if accepted != self.accepted {
             self.accepted = accepted;
@@ -59,15 +53,14 @@ impl StallDetector {
         is_due
     }
 
-    /// Notes that the stream takes nothing from this node for `wait_ns`; sent frames wait there.
+    /// Notes that the stream takes nothing from this node for `wait_ns`.
     pub fn hold(&mut self, wait_ns: u64, now_ns: u64) {
-        // The duration may come from another machine's clock.
+        // `wait_ns` may come from another machine's clock.
         self.held_until_ns = now_ns + wait_ns.min(self.interval_ns_min.saturating_mul(HELD_INTERVALS_MAX));
     }
 
-    /// Notes that the stream takes messages again.
+    /// Ends a hold.
     pub const fn release(&mut self) {
-        // Restarts the interval at the next look.
         self.accepted = u64::MAX;
     }
 }
@@ -78,7 +71,6 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Times of questions within `until_ms`, polled every ms.
     fn asked(stall: &mut StallDetector, accepted: u64, from_ms: u64, until_ms: u64) -> Vec<u64> {
         (from_ms..until_ms).filter(|ms| stall.take_due_question(accepted, ms * MS)).collect()
     }

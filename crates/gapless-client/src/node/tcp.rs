@@ -1,6 +1,5 @@
-//! [`TcpLink`]: upstream by packets of this project's protocol to the command port, downstream by SoupBinTCP from the
-//! rewind port, both over TCP. Nothing is lost while it is connected; a broken connection is remade and continues at
-//! the same position.
+//! [`TcpLink`]: upstream by packets to the command port, downstream by SoupBinTCP from the rewind port. A broken
+//! connection continues at the same position.
 
 use super::feed_receiver::check;
 use super::link::{ConnectionInfo, LinkRead, NodeLink, Start};
@@ -34,7 +33,7 @@ pub struct TcpOptions {
     pub password: Field<10>,
     /// Silence after which the sequencer counts as gone, ns; it sends a heartbeat each second.
     pub silence_ns_max: u64,
-    /// MTU that the node states; without one it takes the stream's.
+    /// Stated by the node; without one it takes the stream's.
     pub mtu: Option<Mtu>,
 }
 
@@ -52,9 +51,8 @@ pub struct TcpLink {
     next_attempt_ns: u64,
     progress: Option<ProgressReport>,
     now_ns: u64,
-    /// Frames of the next packet, after room for its header; empty without frames.
+    /// Begins with room for the header; empty without frames.
     packet: Vec<u8>,
-    /// Sequence that the rewind port did not have when last asked.
     rewind_lacks_frame: Option<u64>,
 }
 
@@ -72,11 +70,9 @@ struct PendingTcpConnection {
 }
 
 struct StreamConnection {
-    /// To the command port.
     connection: TcpConnection,
     key: u64,
     nonce: u64,
-    /// Feed session that continues at `next`; `None` between two.
     feed: Option<Feed>,
     rewind: Option<Rewind>,
     next: u64,
@@ -84,23 +80,18 @@ struct StreamConnection {
     last_packet_ns: u64,
     reported_ns: u64,
     heartbeat_interval_ns: u64,
-    /// Last hello that asked for the position of the stream.
     asked_feed_ns: u64,
     looks: u32,
 }
 
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
-/// Pause after a refusal for lack of room, ns.
 const REFUSED_INTERVAL_NS: u64 = 100_000_000;
-/// Interval of asking for the feed session between two sessions, ns.
 const ASK_INTERVAL_NS: u64 = 20_000_000;
-/// Length of the send and receive buffers of the command port.
 const COMMAND_BYTES: usize = PACKET_LENGTH_MAX;
-/// Length at which a packet is complete, bytes.
 const PACKET_LENGTH: usize = 60_000;
 /// The command port rarely sends: it is read in one of this many polls.
 const LOOKS_PER_COMMAND: u32 = 8;
-/// Longest wait, so that reports are sent in time.
+/// Reports must be sent in time.
 const WAIT_MAX: Duration = Duration::from_millis(50);
 
 impl TcpLink {
@@ -137,7 +128,6 @@ impl TcpLink {
         RewindRequest { username, password, feed_session: feed.name, number: feed.number_of(next) }
     }
 
-    /// Closes the connection, which cannot be used any more.
     #[cold]
     fn connection_lost(&mut self, why: &dyn std::fmt::Display) -> ClientError {
         tracing::debug!(peer = %self.options.command, %why, "the connection to the sequencer is given up");
@@ -146,8 +136,8 @@ impl TcpLink {
         ClientError::Disconnected { peer: self.peer(), reason: None }
     }
 
-    /// Handles a rewind port that does not have the next frame. A sequencer that was just replaced answers so too, and
-    /// a new connection gives a better error; so it is asked twice.
+    /// A sequencer that was just replaced answers so too, and a new connection gives a better error, so the port is
+    /// asked twice.
     #[cold]
     fn rewind_lacks_frame(&mut self) -> ClientError {
         let TcpLinkState::Up(up) = &self.state else { return self.connection_lost(&"it is down") };
@@ -184,7 +174,7 @@ impl TcpLink {
         connected(welcome)
     }
 
-    /// Moves the complete packet into the connection's buffer. Returns whether there was room.
+    /// Returns whether there was room.
     fn finish_packet(&mut self) -> Result<bool, ClientError> {
         let TcpLinkState::Up(up) = &mut self.state else { return Err(self.connection_lost(&"it is down")) };
         if self.packet.is_empty() {
@@ -203,7 +193,6 @@ impl TcpLink {
         Ok(true)
     }
 
-    /// Connects to the rewind port once the position of the stream is known; otherwise asks for it.
     fn open_rewind(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let TcpLinkState::Up(up) = &self.state else { return Ok(()) };
         let is_due = now_ns.saturating_sub(up.asked_feed_ns) >= ASK_INTERVAL_NS;
@@ -218,7 +207,6 @@ impl TcpLink {
                 }
             }
             None if is_due => {
-                // The node's history was checked when it was admitted.
                 let hello = self.hello(nonce, next, SeenFrame::default());
                 if let TcpLinkState::Up(up) = &mut self.state {
                     up.asked_feed_ns = now_ns;
@@ -231,21 +219,19 @@ impl TcpLink {
     }
 }
 
-/// Queues a packet without frames. The other side answers or is given up, so a packet without room is not repeated.
+/// The other side answers or is given up, so a packet is not repeated for lack of room.
 fn send_control(connection: &mut TcpConnection, key: u64, body: UpstreamBody<'_>) {
     let mut packet = [0; 256];
     let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
     connection.queue(&packet[..length]);
 }
 
-/// Length of the packet at the start of the received bytes, once it is complete.
 fn whole_packet(connection: &TcpConnection) -> Result<Option<usize>, upstream::UpstreamError> {
     let length = upstream::peek(connection.incoming())?;
     Ok(length.filter(|length| *length <= connection.incoming().len()))
 }
 
 impl StreamConnection {
-    /// Handles the sequencer's answer with the position of the stream.
     fn set_position(&mut self, welcome: &NodeWelcome) {
         if self.rewind.is_none() {
             self.feed = Some(welcome_feed(welcome)).filter(|feed| feed.holds(self.next));
@@ -253,7 +239,6 @@ impl StreamConnection {
         self.released_sequence = self.released_sequence.max(welcome.released_sequence);
     }
 
-    /// Advances to the next frame, if it has arrived.
     #[inline]
     fn advance(&mut self, now_ns: u64) -> Result<bool, RewindError> {
         let mut has_looked = false;
@@ -267,7 +252,6 @@ impl StreamConnection {
                 return Ok(true);
             }
             if rewind.has_ended() {
-                // Another feed session continues here; the sequencer names it.
                 (self.rewind, self.feed) = (None, None);
                 break;
             }
@@ -283,14 +267,12 @@ impl StreamConnection {
         Ok(false)
     }
 
-    /// Frame found by the last [`StreamConnection::advance`].
     #[inline]
     fn frame(&self) -> Option<Frame<'_>> {
         let message = self.rewind.as_ref()?.message();
         Some(Frame::parse(message).expect("it was checked when it came"))
     }
 
-    /// Receives from the command port and passes answers to `take`, a frame at a time.
     fn receive(&mut self, now_ns: u64, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, String> {
         let mut count = 0;
         match self.connection.receive() {
@@ -344,7 +326,6 @@ impl NodeLink for TcpLink {
         let is_late = now_ns.saturating_sub(pending.since_ns) > self.options.silence_ns_max;
         let length = whole_packet(connection).ok().flatten();
         let Some(length) = length else {
-            // The attempt continues unless it has failed or timed out.
             if !is_broken && !is_late {
                 self.state = TcpLinkState::Connecting(pending);
             }
@@ -402,7 +383,7 @@ impl NodeLink for TcpLink {
         up.receive(now_ns, take).map_err(|why| self.connection_lost(&why))
     }
 
-    /// Answers have a connection of their own; only the time is needed.
+    /// Answers have a connection of their own.
     fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
         self.now_ns = now_ns;
         Ok(())
@@ -497,7 +478,6 @@ impl NodeLink for TcpLink {
             Err(errno) => return Err(TransportError::system("waiting for the stream")(errno).into()),
         }
         if let TcpLinkState::Up(up) = &mut self.state {
-            // After any wake-up, the next poll reads both connections.
             up.looks = LOOKS_PER_COMMAND - 1;
         }
         Ok(())

@@ -1,6 +1,3 @@
-//! A node's messages to the sequencer over a network, and decoding of the answers: hello and report, welcome and
-//! refusal. The same by UDP and by TCP. No I/O; the links call it.
-
 use super::link::{ConnectionInfo, Start};
 use crate::ClientError;
 use crate::feed_sessions::Feed;
@@ -12,7 +9,6 @@ use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{NodeHello, NodeReport, NodeWelcome, RefusalReason};
 
-/// A hello to any stream, to read from `position`.
 pub(super) const fn hello(
     nonce: u64,
     position: u64,
@@ -35,7 +31,6 @@ pub(super) const fn hello(
     }
 }
 
-/// Report of the node at `position`; before any progress was noted it contains `is_live`.
 pub(super) fn report(position: u64, progress: Option<ProgressReport>, is_live: bool) -> NodeReport {
     let progress = progress.unwrap_or(ProgressReport { is_live, ..ProgressReport::default() });
     NodeReport {
@@ -66,9 +61,10 @@ pub(super) const fn welcome_feed(welcome: &NodeWelcome) -> Feed {
     }
 }
 
-/// Handles a refusal by `peer` of a node that reads from `start`.
+/// Refusal by `peer` of a node that reads from `start`.
 ///
 /// # Errors
+///
 /// An error that a retry cannot fix.
 pub(super) fn refusal_error(
     (reason, text): (RefusalReason, &str),

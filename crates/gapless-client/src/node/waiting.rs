@@ -1,14 +1,11 @@
-//! Text for messages about a node's wait: for whom, and why.
-
 use super::StreamNode;
 use super::event::NodeState;
 use super::link::NodeLink;
 
 impl<L: NodeLink> StreamNode<L> {
-    /// Description of the peer that the node waits for, with the reason as far as it knows. `None` if it is connected,
-    /// its session is open, and its messages have come back. Waiting for the messages of other publishers does not
-    /// count, unless the sequencer is stalled. A node waits without a limit, because the missing peer may come. A
-    /// program reports it at the times of [`WaitNotices`](gapless_agent::wait_notices::WaitNotices).
+    /// Peer that the node waits for, with the reason as far as known; `None` if it is connected, its session is open,
+    /// and its messages have come back. A node waits without a limit; programs report it at the times of
+    /// [`WaitNotices`](gapless_agent::wait_notices::WaitNotices).
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
         let peer = self.link.peer();

@@ -1,5 +1,4 @@
-//! Contradictions between keys, each refused at the line of the key to change. The sequencer's own limits are checked
-//! where its options are made.
+//! Contradictions between keys, each refused at the line of the key to change.
 
 use super::{NetworkSettings, StreamConfig};
 use gapless_config::{ConfigError, KeyLines};
@@ -41,7 +40,6 @@ pub(super) fn check(config: &StreamConfig, lines: &KeyLines) -> Result<(), Confi
     }
 }
 
-/// Checks that the addresses of the sequencer's ports are of one machine and one address family.
 fn ports(ports: &[(&str, SocketAddr)], lines: &KeyLines) -> Result<(), ConfigError> {
     for (key, address) in ports {
         if address.ip().is_multicast() || address.ip().is_unspecified() {
@@ -55,7 +53,7 @@ fn ports(ports: &[(&str, SocketAddr)], lines: &KeyLines) -> Result<(), ConfigErr
     Ok(())
 }
 
-/// Checks that a node does not give up between two heartbeats.
+/// A node must not give up between two heartbeats.
 fn silence(config: &StreamConfig, heartbeat_interval_ns: u64, lines: &KeyLines) -> Result<(), ConfigError> {
     if config.node.silence_ns_max >= 2 * heartbeat_interval_ns {
         return Ok(());

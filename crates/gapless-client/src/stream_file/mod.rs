@@ -1,12 +1,4 @@
 //! [`StreamConfig`]: contents of one TOML file for a whole stream, its sequencer and its nodes, over any transport.
-//! Plain data, and the node options derived from it; the sequencer's crate derives its own options from the same data.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | [`StreamConfig`], and the node options from it |
-//! | `reading` | from the file's text to its [`StreamConfig`] |
-//! | `tables` | the tables of the file: their keys and values |
-//! | `checks` | contradictions between keys |
 //!
 //! A missing key that only the sequencer needs is `None`: the defaults are those of its options. Defaults of nodes are
 //! those of [`DatagramOptions`] and [`StreamNodeOptions`]. `docs/guides/stream.toml` shows every key.
@@ -54,9 +46,9 @@ pub struct StreamConfig {
     pub transport: Transport,
     /// Directory of the stream; `None` if it stores nothing.
     pub directory: Option<PathBuf>,
-    /// MTU of the stream's networks: limits packets, and frames to the capacity of one packet.
+    /// Limits packets, and frames to the capacity of one packet.
     pub mtu: Option<Mtu>,
-    /// Directories of other members of its cluster on this machine.
+    /// Directories of other members on this machine.
     pub other_directories: Vec<PathBuf>,
     /// Tables `[stream]`, `[journal]`, `[threads]`, `[throttle]` and `[batch]`.
     pub sequencer: SequencerSettings,
@@ -66,12 +58,12 @@ pub struct StreamConfig {
     pub users: Vec<Credentials>,
     /// Table `[node]`; a program may override it for its own node.
     pub node: NodeSettings,
-    /// Lines of the keys; `None` if it was created without a file.
+    /// `None` if it was created without a file.
     #[doc(hidden)] // For what refuses a value later, at its line.
     pub lines: Option<KeyLines>,
 }
 
-/// The sequencer's options in the file: each as the option of the same name.
+/// Each as the sequencer's option of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SequencerSettings {
     /// Durability of a frame before any reader sees it.
@@ -83,13 +75,13 @@ pub struct SequencerSettings {
     pub message_length_max: Option<usize>,
     /// Memory for unfinished messages, bytes.
     pub fragments_bytes_max: Option<usize>,
-    /// Size of the window in bytes, a power of two.
+    /// Bytes, a power of two.
     pub window_bytes: Option<usize>,
     /// Idle time after which a session is closed.
     pub session_expiry: Option<Duration>,
-    /// Number of frames after which the sequencer's state is written to a file.
+    /// Frames between two writes of the sequencer's state.
     pub state_interval_frames: Option<u64>,
-    /// Minimum time between two states.
+    /// Shortest time between two states.
     pub state_interval_min: Option<Duration>,
     pub journal: JournalSettings,
     pub plan: Option<PlanKind>,
@@ -108,16 +100,16 @@ pub struct JournalSettings {
     pub first_segment_length_bytes: Option<u64>,
     /// Whether new segments are filled with zeros first.
     pub zero_initial: Option<bool>,
-    /// Whether a new journal's first segment is filled with zeros.
+    /// The same for the first segment of a new journal.
     pub zero_first: Option<bool>,
     pub flush: Option<Flush>,
     pub write_buffer_bytes: Option<usize>,
     pub retention: Retention,
-    /// Amount of journal that a start verifies, of the part covered by a state or a snapshot.
+    /// Verified at a start, of the part covered by a state or a snapshot.
     pub check: Option<RecoveryCheck>,
 }
 
-/// The network's options in the file, for the sequencer and its nodes.
+/// Shared by the sequencer and its nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkSettings {
     /// Address to which nodes publish.
@@ -126,45 +118,44 @@ pub struct NetworkSettings {
     pub request: Option<SocketAddr>,
     /// Address for reading the stream by TCP; nodes that use packets read there when they lag far.
     pub rewind: Option<SocketAddr>,
-    /// Multicast groups of the feed: A, and B if there are two. If empty, the feed goes to each node separately.
+    /// Feeds A and B; if empty, the feed goes to each node separately.
     pub groups: Vec<SocketAddr>,
-    /// Outgoing interface for multicast packets.
+    /// Interface of outgoing multicast packets.
     pub interface: Option<Interface>,
-    /// Time to live of multicast packets: the number of routers that they may pass, plus one.
+    /// Time to live of multicast packets: routers that they may pass, plus one.
     pub hops: Option<u8>,
     /// Whether several packets may pass the kernel as one.
     pub segmentation: Option<Segmentation>,
     /// Longest packet, bytes of UDP payload.
     pub packet_length_max: Option<usize>,
-    /// Interval of heartbeats on an idle feed, ns.
+    /// Interval on an idle feed, ns.
     pub heartbeat_interval_ns: Option<u64>,
     pub report_interval_ns: Option<u64>,
     pub nodes_max: Option<usize>,
 }
 
-/// Options of nodes: the same for each, unless a node overrides them.
+/// The same for each node, unless it overrides them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
     pub start: Start,
-    /// Options of publishing; each node has its own token.
+    /// Each node has its own token.
     pub publisher: PublisherOptions,
     /// User name, if one is required.
     pub username: Field<6>,
     pub password: Field<10>,
-    /// Whether its packets may hold several frames.
+    /// Whether packets of nodes may hold several frames.
     pub batch: bool,
-    /// Silence after which the sequencer counts as gone, ns.
+    /// Sequencer counts as gone after so long.
     pub silence_ns_max: u64,
 }
 
 impl StreamConfig {
-    /// Default settings: a stream in `directory` at tier `journal`, over shared memory.
+    /// A stream in `directory` at tier `journal`, over shared memory.
     #[must_use]
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), ..Self::unnamed() }
     }
 
-    /// Configuration of an empty file.
     fn unnamed() -> Self {
         let datagrams = DatagramOptions::new(UNSPECIFIED, UNSPECIFIED);
         let node = StreamNodeOptions::default();
@@ -189,21 +180,21 @@ impl StreamConfig {
         }
     }
 
-    /// Adds directories in which nodes over shared memory find the stream too: those of other members of its cluster on
-    /// this machine. Nodes connect to the leader.
+    /// Further directories in which nodes over shared memory find the stream: those of other members on this machine.
+    /// Nodes connect to the leader.
     #[must_use]
     pub fn or_in(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         self.other_directories.extend(directories);
         self
     }
 
-    /// Directory of the stream; `None` if it stores nothing.
+    /// `None` if the stream stores nothing.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
     }
 
-    /// Longest packet of the stream and its nodes, bytes of UDP payload.
+    /// Longest packet, bytes of UDP payload.
     #[must_use]
     pub fn packet_length_max(&self) -> usize {
         self.network.packet_length_max.unwrap_or_else(|| self.mtu.unwrap_or(Mtu::DEFAULT).packet_length_max())
@@ -222,9 +213,10 @@ impl StreamConfig {
         StreamNodeOptions::reading(self.node.start)
     }
 
-    /// Creates a link of one node to the sequencer.
+    /// Link of one node.
     ///
     /// # Errors
+    ///
     /// An error of the operating system, for sockets.
     pub fn link(&self) -> Result<AnyLink, ClientError> {
         match self.transport {

@@ -1,5 +1,3 @@
-//! From the text of a stream's file to its [`StreamConfig`].
-
 use super::{StreamConfig, checks, tables};
 use gapless_config::{ConfigError, Document, Table, read_file};
 use std::path::Path;
@@ -8,17 +6,19 @@ use std::path::Path;
 mod tests;
 
 impl StreamConfig {
-    /// Reads the file `path`. A relative directory in it is relative to the file.
+    /// A relative directory in the file is relative to the file.
     ///
     /// # Errors
+    ///
     /// [`ConfigError::File`] if it cannot be read; as for [`StreamConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         Self::load_with(path, |_, _| Ok(())).map(|(config, ())| config)
     }
 
-    /// Like [`StreamConfig::load`], for a file with further contents: `others` takes its own tables.
+    /// `others` takes its own tables, see [`StreamConfig::load`].
     ///
     /// # Errors
+    ///
     /// As for [`StreamConfig::load`], and those of `others`.
     pub fn load_with<T>(
         path: impl AsRef<Path>,
@@ -32,18 +32,20 @@ impl StreamConfig {
         Ok((config, found))
     }
 
-    /// Reads a file's `text`; `name` is the file, for messages. A relative directory stays as it is.
+    /// `name` is the file, for messages. A relative directory stays as it is.
     ///
     /// # Errors
+    ///
     /// [`ConfigError::Refused`] names file, line, key and values. The text is not TOML, a key is unknown, or a value is
     /// wrong or contradicts another. The sequencer's options check the sequencer's limits.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
         Self::parse_with(text, name, |_, _| Ok(())).map(|(config, ())| config)
     }
 
-    /// Like [`StreamConfig::parse`], for a text with further contents: `others` takes its own tables.
+    /// `others` takes its own tables, see [`StreamConfig::parse`].
     ///
     /// # Errors
+    ///
     /// As for [`StreamConfig::parse`], and those of `others`.
     pub fn parse_with<T>(
         text: &str,

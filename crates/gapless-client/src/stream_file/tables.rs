@@ -1,4 +1,4 @@
-//! The tables of the file: their keys and values. A key is named like the field that it sets, without the field's unit.
+//! A key is named like the field that it sets, without the field's unit.
 
 use super::{JournalSettings, NetworkSettings, NodeSettings, SequencerSettings, StreamConfig};
 use crate::node::Start;
@@ -18,7 +18,6 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Default burst of a rate limit, frames.
 const BURST_FRAMES: u32 = 256;
 const WHOLE_U32: RangeInclusive<u64> = 1..=u32::MAX as u64;
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);

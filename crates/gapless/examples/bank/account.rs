@@ -1,9 +1,7 @@
-//! [`Account`]: an aggregate that decides on its commands and is rebuilt from its events.
-
 use gapless::cqrs::{Aggregate, Creation, Decision, Message, MessageError, OldEvent};
 use serde::{Deserialize, Serialize};
 
-/// Commands of an account. Amounts are in hundredths.
+/// Amounts are in hundredths.
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
 pub enum AccountCommand {
     Open { owner: String },
@@ -12,7 +10,6 @@ pub enum AccountCommand {
     Close,
 }
 
-/// Events of an account. Version 2 added closing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(version = 2)]
 pub enum AccountEvent {
@@ -38,7 +35,6 @@ pub enum AccountBooking {
     Reviewed { by: String },
 }
 
-/// Reason for which an account refuses a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum AccountRefusal {
     Overdrawn { balance: u64 },
@@ -163,7 +159,6 @@ mod tests {
         assert_eq!(AccountEvent::decode_as(1, &bytes).unwrap(), old);
     }
 
-    /// Bytes as written to streams by the first program.
     const BOOKED_2500: &[u8] = include_bytes!("old_events/booked_2500");
     const BOOKED_MINUS_700: &[u8] = include_bytes!("old_events/booked_minus_700");
     const REVIEWED_BY_BOB: &[u8] = include_bytes!("old_events/reviewed_by_bob");

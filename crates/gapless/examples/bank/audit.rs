@@ -1,12 +1,10 @@
-//! [`audit`]: checks that the money paid in is all there, from the events alone.
-
 use crate::account::{Account, AccountEvent};
 use crate::tellers::first_deposit_of;
 use gapless::cqrs::{AggregateId as _, EventReader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-/// Reads the whole stream. Returns the number of transfers in it.
+/// Returns the number of transfers.
 pub fn audit(mut reader: EventReader) -> Result<u64, Box<dyn Error>> {
     let mut balances = BTreeMap::<u64, i128>::new();
     let (mut paid_in, mut events, mut transfers) = (0_i128, 0_u64, 0);

@@ -1,5 +1,4 @@
-//! The bank on a cluster: three members, each a process of its own with the same model as on one node. The leader is
-//! killed in the middle of the work, and restarted.
+//! The leader is killed in the middle of the work, and restarted.
 
 use crate::audit::audit;
 use crate::tellers::{Transfers, open_accounts};
@@ -18,16 +17,14 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
 const MEMBERS: [usize; 3] = [1, 2, 3];
-/// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Runs a member's process until its input ends, which happens when its parent ends.
+/// Runs a member until its input ends, as it does when its parent dies.
 pub fn run_member(file: &Path, model: CommandModel) -> Result<(), Box<dyn Error>> {
     let member = CommandMember::start(model, CommandHostOptions::default(), &ClusterConfig::load(file)?)?;
     let (input, ended) = channel::<()>();
     std::thread::spawn(move || {
-        // An error also counts as the end.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         drop(input);
     });
@@ -73,7 +70,7 @@ pub fn run(transfers: &Transfers) -> Result<(), Box<dyn Error>> {
     cluster.stop()
 }
 
-/// The members' processes; those still running are killed on drop.
+/// Processes that still run are killed on drop.
 struct Cluster<'a> {
     root: &'a Path,
     processes: Vec<Child>,
@@ -87,7 +84,6 @@ impl<'a> Cluster<'a> {
         let members: String = MEMBERS.map(member).concat();
         let mut cluster = Self { root, processes: Vec::new() };
         for member in MEMBERS {
-            // The format of `gapless cluster new`.
             let own =
                 format!("[cluster]\nname = \"bank\"\nmember = {member}\n[stream]\ndirectory = \"member-{member}\"\n");
             std::fs::write(cluster.file(member), own + &members)?;
@@ -156,7 +152,6 @@ impl<'a> Cluster<'a> {
 impl Drop for Cluster<'_> {
     fn drop(&mut self) {
         for process in &mut self.processes {
-            // The process may have ended already.
             let _ = process.kill();
             let _ = process.wait();
         }

@@ -6,14 +6,6 @@
 //! cargo run --release --example bank -- --directory /tmp/bank --statement 3
 //! cargo run --release --example bank -- --cluster                      # on three members, of which the one that leads is killed
 //! ```
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `cluster` | the same on a cluster |
-//! | `audit` | the check that the money is there |
-//! | `tellers` | opening of accounts, moving of money |
-//! | `transfer` | transfers between two accounts |
-//! | `account` | commands and events of an account |
 #![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
 
 mod account;
@@ -63,7 +55,6 @@ struct Arguments {
 /// Enough for more than half a million transfers.
 const WINDOW_BYTES: usize = 256 << 20;
 
-/// The bank's model, the same on one node and on a cluster.
 fn model() -> CommandModel {
     CommandModel::new().aggregate::<Account>().handler(TransferHandler)
 }

@@ -1,5 +1,3 @@
-//! The bank's work, on one node as on a cluster: accounts are opened, and money is moved between them.
-
 use crate::account::{Account, AccountCommand};
 use crate::transfer::{Transfer, TransferHandler};
 use gapless::cqrs::{Aggregate as _, CommandBus, CommandError, CommandHandler as _, PendingOutcome, Random};
@@ -7,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// First deposit of each account, in hundredths.
+/// Hundredths.
 const FIRST_DEPOSIT: u64 = 10_000;
 const THREADS: u64 = 4;
 const IN_FLIGHT: u64 = 256;
@@ -32,12 +30,10 @@ pub fn open_accounts(bus: &CommandBus, accounts: u64) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// Transfers to make, and their outcomes.
 #[derive(Default)]
 pub struct Transfers {
     pub accounts: u64,
     pub count: u64,
-    /// Whether to print the position of each accepted transfer at once.
     pub tell: bool,
     pub accepted: AtomicU64,
     pub refused: AtomicU64,

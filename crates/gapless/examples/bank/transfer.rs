@@ -1,5 +1,3 @@
-//! [`TransferHandler`]: moves money from one account to another in one transaction: both get their events, or neither.
-
 use crate::account::{Account, AccountCommand, AccountRefusal};
 use gapless::cqrs::{CommandHandler, HandlerContext, HandlerError, Message};
 use serde::{Deserialize, Serialize};
@@ -11,7 +9,6 @@ pub struct Transfer {
     pub amount: u64,
 }
 
-/// Balance left in the source account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub struct Transferred {
     pub left: u64,
@@ -65,7 +62,6 @@ mod tests {
         TestEvent::to::<Account>(&account, event)
     }
 
-    /// Three accounts, each with 100.
     fn accounts() -> ModelFixture {
         let opened = |account| {
             let owner = "Ada".to_owned();

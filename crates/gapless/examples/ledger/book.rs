@@ -1,5 +1,4 @@
-//! [`Book`]: the service. Accounts, transfers and imports as a fold of the stream. It uses no file, clock or random
-//! number.
+//! [`Book`]: the service, a fold of the stream without file, clock or random number.
 
 use crate::fnv;
 use crate::messages::{self, Fields, Progress, Take, Totals};
@@ -13,21 +12,17 @@ pub const REFUSALS_MAX: usize = 100_000;
 
 #[derive(Default)]
 pub struct Book {
-    /// In hundredths.
+    /// Hundredths.
     balances: BTreeMap<AccountName, u64>,
-    /// Ids of accepted transfers.
     ids: BTreeSet<u64>,
     deposited: u128,
     imports: BTreeMap<u128, Import>,
 }
 
 struct Import {
-    /// Last line taken.
     line: u64,
-    /// Fingerprint of the file up to that line.
     fingerprint: u64,
     accepted: u64,
-    /// In the order of their lines.
     refusals: Vec<(u64, Reason)>,
 }
 
@@ -84,7 +79,7 @@ impl Book {
         context.reply_with(messages::PROGRESS, &Progress { line, fingerprint }.to_bytes())
     }
 
-    /// Checks everything, then changes everything: a line that is out of order has no effect.
+    /// A line that is out of order has no effect.
     fn take(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
         let take = Take::from_bytes(payload).ok_or("malformed line")?;
         let (last, refused) = self.imports.get(&take.import).map_or((1, 0), |own| (own.line, own.refusals.len()));
@@ -105,7 +100,6 @@ impl Book {
         context.reply_with(messages::TAKE, &[outcome.map_or_else(Reason::code, |()| 0)])
     }
 
-    /// Moves the money, or changes nothing.
     fn book(&mut self, transfer: &Transfer) -> Result<(), Reason> {
         let Transfer { id, from, to, amount } = *transfer;
         let is_deposit = from == AccountName::OUTSIDE;

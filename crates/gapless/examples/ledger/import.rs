@@ -1,8 +1,5 @@
-//! [`Import`]: sends a file's lines to the ledger, in order, and asks it for its state.
-//!
-//! The ledger stores the number of the last line in the same step in which it books that line. So the run after a
-//! killed one asks for the number and continues after it: lines in the journal are not sent again, all others are.
-//! Within a run the session keeps the order, and its window allows 64 lines in flight.
+//! [`Import`]: sends a file's lines to the ledger, in order. The ledger stores the number of the last line in the same
+//! step in which it books that line, so the run after a killed one asks for the number and continues after it.
 
 use crate::fnv;
 use crate::lines::Lines;
@@ -17,7 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 const WINDOW_MESSAGES: u32 = 64;
-/// Timeout of a question to the ledger.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Import<'a> {
@@ -32,9 +28,6 @@ pub struct Import<'a> {
 
 impl<'a> Import<'a> {
     /// Connects to the ledger and goes to the line after the last one taken.
-    ///
-    /// # Errors
-    /// The file is not the one whose lines the ledger has taken; the host has stopped.
     pub fn resume(
         host: &'a ServiceHost,
         path: &Path,
@@ -66,15 +59,10 @@ impl<'a> Import<'a> {
         Ok((import, taken.line))
     }
 
-    /// Sends the rest of the file. Returns whether its end was reached; if not, `stop` was set.
-    ///
-    /// # Errors
-    /// The file cannot be read, the ledger refuses more lines, the host has stopped.
     pub fn run(&mut self, stop: &AtomicBool, progress: &mut ProgressLine) -> Result<bool, Failure> {
         let began = Instant::now();
         let (mut sent, mut is_ended) = (0, false);
         loop {
-            // Relaxed: the flag guards no data.
             let is_stopped = stop.load(Ordering::Relaxed);
             while !is_ended && !is_stopped && self.client.can_send(self.session) && self.is_due(sent, began) {
                 is_ended = !self.lines.next()?;
@@ -97,7 +85,6 @@ impl<'a> Import<'a> {
         self.lines.number()
     }
 
-    /// Whether the next line may be sent at the configured rate.
     fn is_due(&self, sent: u32, began: Instant) -> bool {
         self.lines_per_second.is_none_or(|rate| began.elapsed() >= Duration::from_secs(1) * sent / rate)
     }
@@ -113,7 +100,6 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Handles the ledger's answers, or waits briefly for one.
     fn take_answers(&mut self) -> Result<(), Failure> {
         let mut objection = None;
         let polled = self.client.poll(usize::MAX, |incoming| match incoming {
@@ -131,14 +117,13 @@ impl<'a> Import<'a> {
             Ok(0) => self.client.wait(moment),
             other => other.map(|_| ()),
         };
-        // The host's failure explains more than the lost connection.
         match (self.host.failure(), waited) {
             (Some(failure), _) => Err(failure.into()),
             (None, waited) => Ok(waited?),
         }
     }
 
-    /// Asks the ledger a question. Questions are commands, too, and have their place in the order.
+    /// Questions are commands, too, and have their place in the order.
     fn ask(&mut self, question: MessageType, payload: &[u8]) -> Result<Vec<u8>, Failure> {
         match self.client.call(self.session, question, payload, ANSWER_TIMEOUT) {
             Ok(reply) => Ok(reply.payload),
@@ -146,7 +131,6 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// The refused lines of the whole import, in order.
     fn refusals(&mut self) -> Result<Vec<(u64, Reason)>, Failure> {
         let mut refusals = Vec::new();
         loop {
@@ -162,11 +146,8 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Report on the import and the ledger: a function of the ledger's state and the file, so it does not depend on the
-    /// number of runs.
-    ///
-    /// # Errors
-    /// The host has stopped, or the file cannot be read again.
+    /// Report on the import and the ledger, from the ledger's state and the file alone, so the number of runs does not
+    /// matter.
     pub fn report(&mut self) -> Result<String, Failure> {
         let refusals = self.refusals()?;
         let answer = self.ask(messages::TOTALS, &self.key.to_le_bytes())?;

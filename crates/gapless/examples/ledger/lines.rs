@@ -1,5 +1,4 @@
-//! Reads a file line by line, with the same numbers at every reading. One line is one record: an unclosed quote spoils
-//! only its own line.
+//! An unclosed quote spoils only its own line.
 
 use crate::fnv;
 use std::fs::File;
@@ -24,10 +23,6 @@ impl Lines {
         Self { reader, line, is_too_long, number, fingerprint: fnv::EMPTY, bytes_read: 0 }
     }
 
-    /// Goes to the next line; false at the end.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub fn next(&mut self) -> Result<bool> {
         self.line.clear();
         self.is_too_long = false;
@@ -62,7 +57,7 @@ impl Lines {
         Ok(true)
     }
 
-    /// The line without its end; only its beginning if it is too long.
+    /// Line without its end; only the beginning of one that is too long.
     pub fn text(&self) -> &[u8] {
         &self.line
     }
@@ -71,12 +66,10 @@ impl Lines {
         self.is_too_long
     }
 
-    /// Number of the line in the file, from 1.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Fingerprint of the file up to this line.
     pub const fn fingerprint(&self) -> u64 {
         self.fingerprint
     }

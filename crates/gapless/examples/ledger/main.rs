@@ -1,24 +1,8 @@
 //! A ledger that reads transfers from a CSV file, refuses bad ones with line and reason, and can be killed at any
 //! moment: the next run continues where the journal ends, with nothing lost or duplicated.
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | `main` | options, the host, the end of a run |
-//! | `book` | the service: accounts, transfers and imports |
-//! | `messages` | messages between program and service |
-//! | `import` | import of one file into the ledger |
-//! | `lines` | a file, line by line |
-//! | `transfer_file` | opening of a file of transfers |
-//! | `transfer` | parsing of a line of CSV |
-//! | `reason` | reasons to refuse a line |
-//! | `report` | the report at the end |
-//! | `progress` | the progress line |
-//! | `fnv` | fingerprints |
-//!
 //! The report is printed by the run that reaches the end of the file, from the ledger's own state: every refused line
-//! of the whole file once, in order, regardless of the number of runs. An earlier run that was stopped or killed has
-//! printed nothing; one killed while printing has printed a beginning, and the next prints all of it. Another run of
-//! the same file changes nothing and prints the same again.
+//! once, in order, regardless of the number of runs. Another run of the same file prints the same again.
 
 #![forbid(unsafe_code)]
 
@@ -86,7 +70,6 @@ Examples:
 It ends with 0 when the file was read to its end, with 1 after an error, with 2 for a wrong
 option, and with 130 when it was stopped; refused lines are no error.";
 
-/// Exit code after Ctrl-C, as used by shells.
 const STOPPED: u8 = 130;
 
 fn main() -> ExitCode {
@@ -130,12 +113,11 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns a flag that Ctrl-C and SIGTERM set. A second signal ends the program at once, which is no worse than a kill.
+/// Set by Ctrl-C and SIGTERM; a second signal ends the program at once, which is no worse than a kill.
 fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let stop = Arc::<AtomicBool>::default();
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || {
-        // Relaxed: the flag guards no data.
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(STOPPED.into());
         }
@@ -149,10 +131,9 @@ fn host_options(options: &Options, file_bytes: u64) -> ServiceHostOptions {
     }
     ServiceHostOptions {
         tier: options.tier,
-        // The only client is this process.
         socket_path: None,
         persistence: Persistence { segment_length_bytes: 16 << 20, ..Persistence::default() },
-        // A snapshot holds all bookings, so only a few are taken while a file is read; lines have about 40 bytes.
+        // A snapshot holds all bookings, so only a few are taken per file; lines have about 40 bytes.
         snapshot_interval_frames: Some((file_bytes / 320).max(1000)),
         ..ServiceHostOptions::in_directory(&options.directory)
     }
@@ -161,7 +142,6 @@ fn host_options(options: &Options, file_bytes: u64) -> ServiceHostOptions {
 fn print(report: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
-        // The reader wanted only the beginning.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }

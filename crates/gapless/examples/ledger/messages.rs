@@ -17,13 +17,9 @@ use crate::reason::Reason;
 use crate::transfer::{AccountName, Transfer};
 use gapless::prelude::{Encoding, MessageType};
 
-/// Asks for the progress of an import.
 pub const PROGRESS: MessageType = message(1);
-/// Sends the next line of an import.
 pub const TAKE: MessageType = message(2);
-/// Asks for the refused lines of an import.
 pub const REFUSALS: MessageType = message(3);
-/// Asks for the totals of an import and of the ledger.
 pub const TOTALS: MessageType = message(4);
 
 /// Limit of refusals in one answer.
@@ -33,7 +29,6 @@ const fn message(template: u32) -> MessageType {
     MessageType { schema: 20 << 16 | template, encoding: Encoding::Opaque }
 }
 
-/// Reads fields from the front; `None` beyond the end.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -55,7 +50,6 @@ impl<'a> Fields<'a> {
         self.take().map(u128::from_le_bytes)
     }
 
-    /// Returns `value` if no bytes are left.
     pub fn end<T>(&self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }
@@ -65,7 +59,6 @@ impl<'a> Fields<'a> {
 pub struct Progress {
     /// Last line taken; 1, the header, before any.
     pub line: u64,
-    /// Fingerprint of the file up to that line.
     pub fingerprint: u64,
 }
 
@@ -84,16 +77,12 @@ impl Progress {
     }
 }
 
-/// Next line of an import. An invalid line is sent, too: it has its place in the order, and its refusal is as durable
-/// as a booking.
+/// An invalid line is sent, too: its refusal is as durable as a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Take {
     pub import: u128,
-    /// Number of the line in the file.
     pub line: u64,
-    /// Fingerprint of the file up to this line.
     pub fingerprint: u64,
-    /// Transfer in the line, or the reason for which it is invalid.
     pub content: Result<Transfer, Reason>,
 }
 
@@ -130,16 +119,11 @@ impl Take {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// Lines of the import that were booked.
     pub accepted: u64,
-    /// Lines of the import that were refused.
     pub refused: u64,
     pub accounts: u64,
-    /// Sum of all deposits, in hundredths.
     pub deposited: u128,
-    /// Sum of all balances, in hundredths.
     pub balances: u128,
-    /// Fingerprint of the ledger's whole state.
     pub fingerprint: u64,
 }
 

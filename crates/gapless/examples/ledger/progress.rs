@@ -1,5 +1,3 @@
-//! The progress line on standard error, independent of the ledger.
-
 use crate::transfer::with_commas;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
@@ -16,7 +14,6 @@ pub enum ProgressMode {
     Never,
 }
 
-/// Progress line, rewritten on a terminal, repeated elsewhere.
 pub struct ProgressLine {
     is_shown: bool,
     is_terminal: bool,
@@ -26,18 +23,15 @@ pub struct ProgressLine {
 }
 
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Lines of the file per line of progress, if not on a terminal.
 const LINES_PER_MESSAGE: u64 = 250;
 
 impl ProgressLine {
-    /// Progress of a file of `file_bytes`, whose lines up to `line` were taken by earlier runs.
     pub fn new(mode: ProgressMode, file_bytes: u64, line: u64) -> Self {
         let is_terminal = stderr().is_terminal();
         let is_shown = mode == ProgressMode::Always || (mode == ProgressMode::Auto && is_terminal);
         Self { is_shown, is_terminal, file_bytes, last_shown: Instant::now(), last_line: line }
     }
 
-    /// Shows that the lines up to `line` are taken, and `bytes` of the file are read.
     pub fn show(&mut self, line: u64, bytes: u64) {
         if !self.is_shown {
             return;
@@ -54,7 +48,6 @@ impl ProgressLine {
         }
     }
 
-    /// Leaves the terminal's line empty.
     pub fn clear(&self) {
         if self.is_shown && self.is_terminal {
             let _ = write!(stderr(), "\r\x1b[K");

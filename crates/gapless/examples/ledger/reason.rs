@@ -1,4 +1,4 @@
-//! Reasons to refuse a line. Their numbers are in journals, so they never change their meaning.
+//! The numbers are in journals, so they never change their meaning.
 
 use std::fmt;
 
@@ -30,7 +30,6 @@ macro_rules! reasons {
 }
 
 reasons! {
-    // Found in the file.
     LineTooLong = 1, "line too long";
     LineEmpty = 2, "empty line";
     NotUtf8 = 3, "not UTF-8";
@@ -44,7 +43,6 @@ reasons! {
     AmountNegative = 11, "negative amount";
     AmountZero = 12, "zero amount";
     AmountOverflow = 13, "amount too large";
-    // Found by the ledger.
     SameAccount = 20, "sender is receiver";
     IdDuplicate = 21, "duplicate id";
     SenderUnknown = 22, "unknown sender";

@@ -1,5 +1,3 @@
-//! The report: every refused line with its reason, then the totals.
-
 use crate::messages::Totals;
 use crate::reason::Reason;
 use crate::transfer::{Amount, with_commas};
@@ -8,10 +6,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Formats the report on the file at `path`, with the lines in `refusals`.
-///
-/// # Errors
-/// The file cannot be read again.
 pub fn write(path: &Path, refusals: &[(u64, Reason)], totals: &Totals) -> Result<String, Failure> {
     let mut report = String::new();
     let mut lines = open(path)?;

@@ -1,12 +1,10 @@
-//! A transfer, and its parser for a line of CSV. Independent of accounts and files.
-
 use crate::reason::Reason;
 use std::fmt;
 
 pub const HEADER: &str = "id,from,to,amount,note";
 const COLUMNS: usize = 5;
 
-/// Name of an account: 1 to 16 letters, digits, dots, hyphens and underscores, padded with zeros.
+/// 1 to 16 letters, digits, dots, hyphens and underscores, padded with zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AccountName(pub [u8; 16]);
 
@@ -25,7 +23,7 @@ impl AccountName {
     }
 }
 
-/// Hundredths of the currency, shown with two decimals and commas.
+/// Hundredths, shown with two decimals and commas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount(pub u128);
 
@@ -49,20 +47,15 @@ pub fn with_commas(number: u128) -> String {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Id in the file.
     pub id: u64,
-    /// Sender; [`AccountName::OUTSIDE`] for a deposit, which opens its account if it is new.
+    /// [`AccountName::OUTSIDE`] for a deposit, which opens its account if it is new.
     pub from: AccountName,
     pub to: AccountName,
-    /// Amount in hundredths.
     pub amount: u64,
 }
 
 impl Transfer {
-    /// Parses a line without its line end.
-    ///
-    /// # Errors
-    /// The first fault, from left to right.
+    /// `line` has no line end. The error is the first fault from the left.
     pub fn parse(line: &[u8]) -> Result<Self, Reason> {
         if line.is_empty() {
             return Err(Reason::LineEmpty);
@@ -85,7 +78,7 @@ impl Transfer {
     }
 }
 
-/// Splits a line into columns. A column may be quoted as a whole, with quotes in it doubled.
+/// A column may be quoted as a whole, with quotes in it doubled.
 fn split(line: &str) -> Result<Vec<String>, Reason> {
     let mut fields = Vec::new();
     let mut rest = line;

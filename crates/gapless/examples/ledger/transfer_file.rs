@@ -1,18 +1,12 @@
-//! A file of transfers: opened at its first transfer, with printable lines.
-
 use crate::lines::Lines;
 use crate::transfer::HEADER;
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
-/// Error that ends a run; shown in one line.
 pub type Failure = Box<dyn Error>;
 
-/// Opens a file of transfers and reads its header.
-///
-/// # Errors
-/// The file is missing, cannot be read, or does not begin with the header.
+/// Checks the header.
 pub fn open(path: &Path) -> Result<Lines, Failure> {
     let about = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     // Checked before opening: opening a pipe without a writer would block forever.
@@ -25,7 +19,6 @@ pub fn open(path: &Path) -> Result<Lines, Failure> {
     if !lines.next().map_err(about)? {
         return Err(format!("{} is empty; its first line must be {HEADER}", path.display()).into());
     }
-    // Some spreadsheets begin a file with a byte order mark.
     let found = lines.text().strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines.text());
     if found != HEADER.as_bytes() {
         let found = shown(found);
@@ -34,7 +27,7 @@ pub fn open(path: &Path) -> Result<Lines, Failure> {
     Ok(lines)
 }
 
-/// Makes a line printable: at most 80 characters, no control characters.
+/// Cuts the line to 80 characters, without control characters.
 pub fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
     let mut shown: String = text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();

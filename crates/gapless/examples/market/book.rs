@@ -1,40 +1,35 @@
-//! The order book: best price first, and at one price first come, first served. No I/O, no clock.
+//! The order book: best price first, then first come, first served. No I/O, no clock.
 
 use super::fingerprint::Fingerprint;
 use super::messages::Side;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Order that waits in the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resting {
     pub order: u64,
-    /// Remaining quantity, at least 1.
+    /// At least 1.
     pub quantity: u32,
 }
 
-/// Match of an incoming order with a resting one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
-    /// Resting order, at whose price they match.
+    /// The match is at its price.
     pub resting: u64,
-    /// Price in hundredths.
+    /// Hundredths.
     pub price: i64,
     pub quantity: u32,
 }
 
-/// Orders of one side at each price, in the order of arrival.
 type Levels = BTreeMap<i64, VecDeque<Resting>>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Book {
     bids: Levels,
     asks: Levels,
-    /// Side and price of each order.
     places: BTreeMap<u64, (bool, i64)>,
 }
 
 impl Book {
-    /// Takes an order: reports each fill in order, and keeps the rest.
     pub fn take(&mut self, order: u64, side: Side, price: i64, quantity: u32, mut fill: impl FnMut(Fill)) {
         let is_buy = side == Side::Buy;
         let mut left = quantity;
@@ -71,7 +66,7 @@ impl Book {
         self.places.insert(resting.order, (is_buy, price));
     }
 
-    /// Removes an order and returns its remaining quantity; `None` if it does not rest here.
+    /// Returns the remaining quantity; `None` if the order does not rest here.
     pub fn cancel(&mut self, order: u64) -> Option<u32> {
         let (is_buy, price) = self.places.remove(&order)?;
         let levels = if is_buy { &mut self.bids } else { &mut self.asks };
@@ -91,7 +86,6 @@ impl Book {
         bids.chain(asks).flat_map(|(side, (price, queue))| queue.iter().map(move |resting| (side, *price, *resting)))
     }
 
-    /// Puts back an order returned by [`Book::orders`], in the same sequence.
     pub fn put_back(&mut self, side: Side, price: i64, resting: Resting) {
         self.rest(side == Side::Buy, price, resting);
     }
@@ -100,7 +94,6 @@ impl Book {
         self.places.len()
     }
 
-    /// Resting quantity of both sides.
     pub fn quantity(&self) -> u64 {
         self.orders().map(|(_, _, resting)| u64::from(resting.quantity)).sum()
     }
@@ -111,7 +104,6 @@ impl Book {
     }
 }
 
-/// Fingerprint of orders in the sequence of [`Book::orders`].
 pub fn fingerprint(orders: impl Iterator<Item = (Side, i64, Resting)>) -> u64 {
     let mut fingerprint = Fingerprint::default();
     for (side, price, resting) in orders {

@@ -1,5 +1,3 @@
-//! The parent's side of one child process: starts it, reads its output, tells it to end, and leaves none running.
-
 use crate::Failure;
 use crate::options::{Options, Role};
 use std::io::{BufRead, BufReader, Read};
@@ -9,28 +7,25 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// Limit of the time from the signal to end to the end.
 const ENDING_TIME: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub struct Heard {
-    /// Number of the start among all starts.
     pub start: usize,
-    /// A line of output; `None` at the end.
+    /// `None` at the end of the output.
     pub line: Option<String>,
 }
 
-/// A process of the market; killed on drop if it still runs.
+/// Killed on drop if it still runs.
 pub struct Process {
     pub role: Role,
     child: Child,
-    /// Standard input; closing it ends the process.
+    /// Closing it ends the process.
     lifeline: Option<ChildStdin>,
     pub was_killed: bool,
 }
 
 impl Process {
-    /// Starts this program as `role`; its output goes to `hear`, under the start number `start`.
     pub fn start(
         options: &Options,
         place: &Path,
@@ -54,7 +49,6 @@ impl Process {
         let complaints = std::thread::spawn(move || pass_on(stderr, start, &err));
         std::thread::spawn(move || {
             pass_on(stdout, start, &out);
-            // The last line may be an error.
             let _ = complaints.join();
             let _ = out.send(Heard { start, line: None });
         });
@@ -68,12 +62,10 @@ impl Process {
         Ok(())
     }
 
-    /// Closes the lifeline, which tells the process to end.
     pub fn let_go(&mut self) {
         self.lifeline = None;
     }
 
-    /// Waits for its imminent end.
     pub fn wait(&mut self) -> Result<ExitStatus, Failure> {
         let deadline = Instant::now() + ENDING_TIME;
         loop {
@@ -99,7 +91,6 @@ fn pass_on(pipe: Option<impl Read>, start: usize, hear: &Sender<Heard>) {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Fails only if it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

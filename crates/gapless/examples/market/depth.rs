@@ -1,5 +1,4 @@
-//! The book as rebuilt by an outsider from published messages: accepted orders, trades and cancels, without knowledge
-//! of the matching. Contradictions are counted.
+//! The book as rebuilt by an outsider from published messages, without knowledge of the matching.
 
 use super::book::{Resting, fingerprint};
 use super::messages::{Accepted, Cancelled, Said, Side, Trade, entry_of, number_of};
@@ -11,26 +10,20 @@ struct Order {
     side: Side,
     price: i64,
     quantity: u32,
-    /// Sequence number of its acceptance.
     place: u64,
 }
 
 #[derive(Debug, Default)]
 pub struct Depth {
     orders: HashMap<u64, Order>,
-    /// Quantity at each price, of bids and asks.
     levels: [BTreeMap<i64, u64>; 2],
     accepted: u64,
-    /// Whether each request of each entry node had an outcome.
     met: [Vec<bool>; ENTRIES as usize],
-    /// Requests that had an outcome.
     pub outcomes: u64,
-    /// Contradictions: a second outcome, a trade of a missing order, a skipped number.
+    /// A second outcome, a trade of a missing order, a skipped number.
     pub contradictions: u64,
-    /// Number of the last trade.
     pub trades: u64,
     pub traded_quantity: u64,
-    /// Price and quantity of the last trade.
     pub last: Option<(i64, u32)>,
 }
 
@@ -113,7 +106,6 @@ impl Depth {
         &mut self.levels[usize::from(side != Side::Buy)]
     }
 
-    /// The best bid and the best ask, each with its price and quantity.
     pub fn best(&self) -> [Option<(i64, u64)>; 2] {
         let copied = |(price, quantity): (&i64, &u64)| (*price, *quantity);
         [self.levels[0].last_key_value().map(copied), self.levels[1].first_key_value().map(copied)]
@@ -123,7 +115,6 @@ impl Depth {
         self.levels.iter().flat_map(BTreeMap::values).sum()
     }
 
-    /// Fingerprint of the same book in the market.
     pub fn fingerprint(&self) -> u64 {
         let mut orders: Vec<_> = self.orders.iter().collect();
         orders.sort_by_key(|(_, order)| {

@@ -1,5 +1,3 @@
-//! An order-entry node: sends its orders and cancels, and tracks the outcome of each.
-
 use crate::Failure;
 use crate::lifeline::Lifeline;
 use crate::matching::Position;
@@ -11,27 +9,23 @@ use gapless::prelude::*;
 use std::path::Path;
 use std::time::Instant;
 
-/// Limit of requests without an outcome.
 const WINDOW: u64 = 256;
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    /// Ordered quantity; 0 for a cancel, and after a refusal.
+    /// 0 for a cancel, and after a refusal.
     quantity: u32,
     filled: u32,
     cancelled: u32,
-    /// Number of outcomes received.
     outcomes: u32,
-    /// `None` for a cancel.
     side: Option<Side>,
 }
 
 struct Accounts {
     entry: u64,
-    /// In order, request 1 first.
+    /// Request 1 first.
     requests: Vec<Account>,
-    /// Requests with an outcome.
     answered: u64,
     position: Position,
     is_closed: bool,
@@ -43,7 +37,6 @@ impl Accounts {
         self.requests.push(Account { quantity, side: order.map(|order| order.side), ..Account::default() });
     }
 
-    /// The account of a request, if it belongs to this node.
     fn of(&mut self, request: u64) -> Option<&mut Account> {
         if entry_of(request) != self.entry {
             return None;
@@ -113,7 +106,6 @@ impl Accounts {
     }
 }
 
-/// Rate and duration of sending.
 struct Pace {
     begun: Instant,
     options: Options,
@@ -133,7 +125,6 @@ impl Pace {
     }
 }
 
-/// Runs entry node `entry` until the market is closed.
 pub fn run(options: &Options, place: &Path, entry: u64, lifeline: &Lifeline) -> Result<(), Failure> {
     let config = stream_file::load(place)?;
     let mut node = StreamNode::new(config.link()?, config.node_options(None));

@@ -1,6 +1,3 @@
-//! Fingerprints of books, FNV-1a of 64 bits. Part of the example, because the library offers none.
-
-/// Fingerprint of a sequence of numbers.
 pub struct Fingerprint(u64);
 
 impl Default for Fingerprint {

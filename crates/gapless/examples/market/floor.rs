@@ -1,5 +1,4 @@
-//! The parent: starts the processes, shows their output, optionally kills an instance, and finally checks that
-//! everything adds up. It takes no part in the stream.
+//! The parent takes no part in the stream.
 
 use crate::child::{Heard, Process, ending};
 use crate::options::{ENTRIES, INSTANCES, Options, Role};
@@ -13,14 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Exit code after Ctrl-C, as used by shells.
 const STOPPED: u8 = 130;
-/// Timeout without an outcome.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let stop = stop_flag()?;
-    // Dropped last, when no process uses it any more.
     let directory = tempfile::Builder::new().prefix("gapless-market-").tempdir()?;
     stream_file::write(directory.path(), options.transport)?;
     let mut floor = Floor::new(options, directory.path(), &stop);
@@ -38,16 +34,13 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Returns a flag that Ctrl-C and SIGTERM set.
 fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let stop = Arc::<AtomicBool>::default();
     let flag = Arc::clone(&stop);
-    // Relaxed: the flag guards no data.
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
 }
 
-/// Reason for which a market did not come to its end.
 enum Ended {
     Stopped,
     Failed(Failure),
@@ -59,14 +52,10 @@ impl<E: Into<Failure>> From<E> for Ended {
     }
 }
 
-/// State of the instance to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Killing {
-    /// Still running, and perhaps never killed.
     Ahead,
-    /// Killed, after this number of outcomes.
     Dead { outcomes: i128 },
-    /// Restarted; meanwhile there were this many outcomes.
     Over { outcomes_meanwhile: i128 },
 }
 
@@ -74,17 +63,14 @@ struct Floor<'a> {
     options: &'a Options,
     place: &'a Path,
     stop: &'a AtomicBool,
-    /// One for each start.
     processes: Vec<Process>,
     hear: Sender<Heard>,
     heard: Receiver<Heard>,
     results: Results,
     is_ready: bool,
-    /// Outcomes that the reader has received.
     outcomes: i128,
     killing: Killing,
     begun: Instant,
-    /// Time of the last progress.
     moved: Instant,
 }
 
@@ -126,7 +112,6 @@ impl<'a> Floor<'a> {
         Ok(())
     }
 
-    /// Runs until all processes have reported their results.
     fn trade(&mut self) -> Result<(), Ended> {
         while !self.results.are_complete() || matches!(self.killing, Killing::Dead { .. }) {
             self.hear_one()?;
@@ -140,7 +125,6 @@ impl<'a> Floor<'a> {
     fn close(&mut self) -> Result<Vec<Check>, Ended> {
         let sequencer = 0;
         self.processes[sequencer].let_go();
-        // The sequencer reports its result and ends.
         while self.results.0.len() as u64 == ENTRIES + INSTANCES + 1 {
             self.hear_one()?;
         }
@@ -161,16 +145,13 @@ impl<'a> Floor<'a> {
         Ok(checks)
     }
 
-    /// Handles one message, or none for a moment; the caller checks the state.
     fn hear_one(&mut self) -> Result<(), Ended> {
-        // Relaxed: the flag guards no data, and is read repeatedly.
         if self.stop.load(Ordering::Relaxed) {
             return Err(Ended::Stopped);
         }
         if self.moved.elapsed() > STILL_MAX {
             return Err(format!("the market has stood still for {STILL_MAX:?}").into());
         }
-        // Never fails because of a lost sender: this end has one, too.
         let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(20)) else { return Ok(()) };
         let process = &mut self.processes[heard.start];
         let role = process.role.to_string();
@@ -203,7 +184,6 @@ impl<'a> Floor<'a> {
     fn kill_an_instance(&mut self) -> Result<(), Failure> {
         let victim = Role::Matching(self.options.seed % INSTANCES + 1);
         let all = i128::from(self.options.orders) * i128::from(ENTRIES);
-        // Progress of the market in hundredths.
         let percent = match self.options.seconds {
             Some(seconds) => (self.begun.elapsed().as_millis() / u128::from(10 * seconds)) as i128,
             None => self.outcomes * 100 / all,
@@ -244,7 +224,7 @@ fn conclude(checks: &[Check]) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Prints to standard output, which may be closed: the market ends in order in any case.
+/// Standard output may be closed: the market ends in order in any case.
 fn print(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

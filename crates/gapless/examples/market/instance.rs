@@ -1,5 +1,5 @@
-//! An instance of the matching service as a process. It keeps its own snapshots and publishes under the name shared by
-//! all instances, so that their common output is in the stream once.
+//! An instance of the matching service as a process. All instances publish under one name, so that their common output
+//! is in the stream once.
 
 use crate::Failure;
 use crate::fingerprint::Fingerprint;
@@ -10,13 +10,11 @@ use gapless::prelude::*;
 use std::path::Path;
 use std::time::Instant;
 
-/// The service's name in the stream.
 const TOKEN: u128 = 0x6d61_726b_6574;
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 type MarketInstance = StreamService<Market, AnyLink>;
 
-/// Runs instance `number` until the market is closed and its outputs are delivered.
 pub fn run(place: &Path, number: u64, lifeline: &Lifeline) -> Result<(), Failure> {
     let mut options = StreamServiceOptions::new(TOKEN);
     options.directory = Some(place.join(format!("matching-{number}")));

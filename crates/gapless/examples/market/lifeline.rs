@@ -1,28 +1,23 @@
-//! A child's side of its parent: it ends when the parent ends for any reason, or tells it to.
-
 use std::io::Read;
 use std::process::exit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Limit of the time for a regular end.
 const ENDING_TIME: Duration = Duration::from_secs(10);
 
-/// Held while the parent keeps its end of this process's standard input open. The kernel closes it with the parent.
+/// Held while the parent keeps its end of this process's standard input open; the kernel closes it with the parent.
 pub struct Lifeline {
     cut: Arc<AtomicBool>,
 }
 
 impl Lifeline {
-    /// Uses standard input.
     pub fn hold() -> Self {
         let cut = Arc::<AtomicBool>::default();
         let flag = Arc::clone(&cut);
         std::thread::spawn(move || {
             // No byte is ever written; an error also counts as the end.
             let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-            // Relaxed: the flag guards no data.
             flag.store(true, Ordering::Relaxed);
             std::thread::sleep(ENDING_TIME);
             exit(1);
@@ -30,9 +25,7 @@ impl Lifeline {
         Self { cut }
     }
 
-    /// Whether this process must end.
     pub fn is_cut(&self) -> bool {
-        // Relaxed: the flag guards no data.
         self.cut.load(Ordering::Relaxed)
     }
 }

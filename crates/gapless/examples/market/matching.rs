@@ -7,15 +7,15 @@ use super::messages::{
 use super::options::ENTRIES;
 use gapless::prelude::*;
 
-/// Highest price, in hundredths.
+/// Hundredths.
 pub const PRICE_MAX: i64 = 1_000_000;
 pub const QUANTITY_MAX: u32 = 10_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// Shares; below zero if more was sold.
+    /// Negative if more was sold.
     pub shares: i64,
-    /// Hundredths; below zero if more was spent.
+    /// Hundredths; negative if more was spent.
     pub cash: i64,
 }
 
@@ -32,22 +32,19 @@ impl Position {
     }
 }
 
-/// Book, positions and progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Market {
     pub book: Book,
     pub positions: [Position; ENTRIES as usize],
-    /// Requests that had an outcome.
     pub requests: u64,
-    /// Number of trades, and of the last trade.
+    /// Also the number of the last trade.
     pub trades: u64,
-    /// Finished entry nodes, one bit each.
+    /// One bit for each entry node.
     pub finished: u64,
 }
 
 struct Outcomes<'a, 'b> {
     context: &'a mut Context<'b>,
-    /// Error of a message that could not be encoded.
     failed: Result<(), Reject>,
 }
 
@@ -123,7 +120,6 @@ impl Market {
     }
 }
 
-/// Whether a request comes from one of the entry nodes; others are refused.
 fn check(request: u64) -> Result<(), Reject> {
     if (1..=ENTRIES).contains(&entry_of(request)) {
         return Ok(());
@@ -153,8 +149,8 @@ impl Service for Market {
         });
     }
 
-    /// Numbers of 64 bits: requests, trades, finished nodes, shares and cash of each entry node, and for each order in
-    /// the book side, price, id and quantity.
+    /// Numbers of 64 bits: requests, trades, finished nodes; shares and cash of each entry node; side, price, id and
+    /// quantity of each order.
     fn snapshot(&self, state: &mut Vec<u8>) {
         let mut write =
             |numbers: &[u64]| numbers.iter().for_each(|number| state.extend_from_slice(&number.to_le_bytes()));

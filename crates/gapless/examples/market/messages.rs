@@ -1,7 +1,6 @@
-//! Messages between the processes of the market. `market.xml` describes them; `generated/market.rs` is generated from
-//! it by `gapless schema generate market.xml --output generated`, and a test compares the two. An application generates
-//! its messages in a build script (`docs/guides/message-schemas.md`); a build script of this crate would make every
-//! user of the library compile the generator for an example.
+//! `generated/market.rs` is generated from `market.xml` by `gapless schema generate market.xml --output generated`; a
+//! test compares the two. Applications do that in a build script (`docs/guides/message-schemas.md`), but one in this
+//! crate would make every user of the library compile the generator.
 
 #![allow(dead_code, reason = "tests use a part of it")]
 
@@ -15,7 +14,6 @@ pub use market::{Accepted, CancelOrder, Cancelled, Closed, Finished, NewOrder, R
 /// Bits of a request below the number of its entry node.
 const NUMBER_BITS: u32 = 48;
 
-/// Request `number` of the entry node `entry`.
 pub const fn request(entry: u64, number: u64) -> u64 {
     entry << NUMBER_BITS | number
 }
@@ -24,7 +22,7 @@ pub const fn entry_of(request: u64) -> u64 {
     request >> NUMBER_BITS
 }
 
-/// Number of a request in its entry node, from 1.
+/// Number within its entry node, from 1.
 pub const fn number_of(request: u64) -> u64 {
     request & ((1 << NUMBER_BITS) - 1)
 }
@@ -45,15 +43,13 @@ pub fn publish<M: Encode>(node: &mut StreamNode<AnyLink>, message: &M) -> Result
 pub enum Said {
     Accepted(Accepted),
     Rejected(Rejected),
-    /// An order was removed from the book.
     Cancelled(Cancelled),
-    /// Two orders were matched.
     Trade(Trade),
     Closed(Closed),
 }
 
 impl Said {
-    /// Decodes `message`, if it is from the matching service.
+    /// `None` if it is not from the matching service.
     pub fn read(message: &stream::Message<'_>) -> Result<Option<Self>, DecodeError> {
         if message.encoding != Encoding::Sbe || message.schema >> 16 != u32::from(market::SCHEMA_ID) {
             return Ok(None);
@@ -70,7 +66,6 @@ impl Said {
     }
 }
 
-/// Formats hundredths as money.
 pub fn money(hundredths: i64) -> String {
     let sign = if hundredths < 0 { "-" } else { "" };
     format!("{sign}{}.{:02}", hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100)

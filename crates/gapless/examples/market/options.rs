@@ -1,12 +1,9 @@
-//! The options, and the role of a process of the market.
-
 use clap::{Parser, ValueEnum};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 pub const ENTRIES: u64 = 3;
-/// Number of instances of the matching service.
 pub const INSTANCES: u64 = 2;
 
 /// A small market: three order-entry nodes, a matching service in two instances, a market-data reader and the
@@ -78,9 +75,7 @@ pub enum Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Sequencer,
-    /// An order-entry node, from 1.
     Entry(u64),
-    /// An instance of the matching service, from 1.
     Matching(u64),
     Reader,
 }

@@ -3,14 +3,13 @@
 use super::messages::{CancelOrder, NewOrder, Side, request};
 use super::options::ENTRIES;
 
-/// Price to which prices return, in hundredths.
+/// Hundredths.
 const PRICE_MIDDLE: i64 = 10_000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
-    /// An order; one in fifty must be refused.
+    /// One in fifty must be refused.
     Order(NewOrder),
-    /// A cancel, perhaps of a removed order or of another node's.
     Cancel(CancelOrder),
 }
 
@@ -22,13 +21,11 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Requests of `entry` under `seed`.
     pub const fn new(seed: u64, entry: u64) -> Self {
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entry.wrapping_mul(0xd1b5_4a32_d192_ed03);
         Self { entry, random, number: 0, fair_price: PRICE_MIDDLE }
     }
 
-    /// Random number below `bound`.
     fn below(&mut self, bound: u64) -> u64 {
         // SplitMix64.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,5 +1,3 @@
-//! The market-data reader: publishes nothing, and rebuilds the book from published messages.
-
 use crate::Failure;
 use crate::depth::Depth;
 use crate::lifeline::Lifeline;
@@ -10,10 +8,8 @@ use std::path::Path;
 use std::time::Instant;
 
 const LINE_INTERVAL: Duration = Duration::from_millis(500);
-/// Interval of progress messages to the parent.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Reads until the market is closed.
 pub fn run(place: &Path, lifeline: &Lifeline) -> Result<(), Failure> {
     let config = stream_file::load(place)?;
     let mut node = StreamNode::new(config.link()?, config.reading_options());
@@ -26,7 +22,6 @@ pub fn run(place: &Path, lifeline: &Lifeline) -> Result<(), Failure> {
             let NodeEvent::Message(message) = event else { return };
             match Said::read(&message) {
                 Ok(Some(Said::Closed(all))) => {
-                    // A second close is an error.
                     depth.contradictions += u64::from(closed.replace(all).is_some());
                 }
                 Ok(Some(said)) => depth.take(&said),

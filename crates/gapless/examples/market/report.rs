@@ -1,10 +1,7 @@
-//! Messages of a process to its parent, apart from its lines for the terminal, and the final check.
-
 use super::messages::money;
 use super::options::{ENTRIES, INSTANCES, Role};
 use std::collections::{BTreeMap, HashMap};
 
-/// Marks a line for the parent.
 const MARK: char = '\u{2}';
 
 pub fn say(kind: &str, facts: &[(&str, i128)]) {
@@ -16,7 +13,6 @@ pub fn say(kind: &str, facts: &[(&str, i128)]) {
 pub struct Facts(HashMap<String, i128>);
 
 impl Facts {
-    /// Kind and facts of a line, if it is for the parent.
     pub fn hear(line: &str) -> Option<(String, Self)> {
         let mut words = line.strip_prefix(MARK)?.split(' ');
         let kind = words.next()?.to_owned();
@@ -31,7 +27,6 @@ impl Facts {
         self.0.get(name).copied()
     }
 
-    /// Changes a number, for tests.
     #[allow(dead_code, reason = "the market itself changes nothing of what it was told")]
     pub fn set(&mut self, name: &str, number: i128) {
         self.0.insert(name.to_owned(), number);
@@ -41,22 +36,20 @@ impl Facts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub what: String,
-    /// Values found, for people.
     pub found: String,
     pub is_right: bool,
 }
 
-/// Results of all processes, by name.
 #[derive(Debug, Default)]
 pub struct Results(pub BTreeMap<String, Facts>);
 
 impl Results {
-    /// Whether all processes but the sequencer have reported.
+    /// The sequencer reports later.
     pub fn are_complete(&self) -> bool {
         self.0.len() as u64 == ENTRIES + INSTANCES + 1
     }
 
-    /// A fact of a process. A missing one equals no other number.
+    /// A missing one equals no other number.
     fn of(&self, role: Role, name: &str) -> i128 {
         self.0.get(&role.to_string()).and_then(|facts| facts.get(name)).unwrap_or(i128::MIN / 1024)
     }

@@ -1,5 +1,4 @@
-//! The stream's configuration, one file for all processes. The transport is a line of it, and no other part of the
-//! market depends on it.
+//! The stream's configuration. The transport is a line of it, and no other part of the market depends on it.
 
 use crate::Failure;
 use crate::lifeline::Lifeline;
@@ -11,7 +10,6 @@ use std::path::Path;
 
 const NAME: &str = "stream.toml";
 
-/// Writes the file into `place`, with free ports.
 pub fn write(place: &Path, transport: Transport) -> Result<(), Failure> {
     let (name, network) = match transport {
         Transport::SharedMemory => ("shared-memory", String::new()),
@@ -29,7 +27,6 @@ pub fn write(place: &Path, transport: Transport) -> Result<(), Failure> {
     Ok(std::fs::write(place.join(NAME), text)?)
 }
 
-/// Address that is currently free for UDP and TCP.
 fn free() -> Result<String, Failure> {
     loop {
         let address = UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
@@ -50,7 +47,6 @@ pub fn load(place: &Path) -> Result<StreamConfig, Failure> {
     Ok(StreamConfig::load(place.join(NAME))?)
 }
 
-/// Runs the sequencer until the lifeline is cut.
 pub fn sequence(place: &Path, lifeline: &Lifeline) -> Result<(), Failure> {
     let stream = EventStream::start(&EventStreamOptions::from_config(&load(place)?)?)?;
     println!("one order for everybody, tier {}", stream.tier());

@@ -1,22 +1,18 @@
-//! An order entry. Its memory is the stream: after a restart it reads there which of its orders are in it, and
-//! continues after them.
+//! The stream is an order entry's memory: after a restart it reads there which of its orders arrived.
 
 use super::messages::{FILLED, Numbers, ORDER};
 use super::{Failure, STREAM_FILE};
 use gapless::prelude::*;
 use std::time::Instant;
 
-/// Prefix of its name in the stream, completed by its number; a process with the same name replaces the previous one.
+/// A process with the same name replaces the previous one.
 const TOKEN: u128 = 0x0065_6e74_7279 << 64;
 const ORDER_INTERVAL: Duration = Duration::from_millis(20);
-/// Interval of lines in the log.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs the order entry `entry` until it is over.
 pub fn run(entry: u64, is_over: impl Fn() -> bool) -> Result<(), Failure> {
     let config = StreamConfig::load(STREAM_FILE)?;
     let mut node = StreamNode::new(config.link()?, config.node_options(Some(TOKEN | u128::from(entry))));
-    // Orders in the stream, and filled orders.
     let (mut sent, mut filled, mut wrong) = (0, 0, None);
     let (mut is_live, mut has_begun) = (false, false);
     let (mut order_due, mut line_due) = (Instant::now(), Instant::now());

@@ -11,14 +11,8 @@
 //! gapless ps
 //! ```
 //!
-//! | module | what lives there |
-//! |---|---|
-//! | `main` | the choice of the process |
-//! | `entry` | an order entry: sends orders, and checks that each is filled once |
-//! | `matching` | an instance of the matching service |
-//! | `messages` | messages in the stream |
-//!
-//! `floor.toml` is the supervisor's file, `stream.toml` the stream's. The cluster's members are the example `clustered`.
+//! `floor.toml` is the supervisor's file, `stream.toml` the stream's. The cluster's members are the example
+//! `clustered`.
 
 #![forbid(unsafe_code)]
 
@@ -29,16 +23,13 @@ mod messages;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Error for people.
 type Failure = Box<dyn std::error::Error>;
 
-/// The stream's file, in the supervisor's folder.
 const STREAM_FILE: &str = "stream.toml";
 
 fn main() -> Result<(), Failure> {
     let stop = Arc::<AtomicBool>::default();
     let flag = Arc::clone(&stop);
-    // SIGTERM from the supervisor, and Ctrl-C. Relaxed: the flag guards no data.
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     let is_over = || stop.load(Ordering::Relaxed);
     match std::env::args().nth(1).as_deref() {
@@ -48,7 +39,7 @@ fn main() -> Result<(), Failure> {
     }
 }
 
-/// Instance number of this process, from 1: the supervisor sets `entry.2`.
+/// The supervisor sets `entry.2`.
 fn instance_number() -> u64 {
     let instance = std::env::var("GAPLESS_INSTANCE").unwrap_or_default();
     instance.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(1)

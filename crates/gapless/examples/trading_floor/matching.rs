@@ -1,5 +1,5 @@
-//! An instance of the matching service. All instances read the same order and publish under one name, so that their
-//! common output is in the stream once, whichever of them lives.
+//! An instance of the matching service. All instances publish under one name, so that their common output is in the
+//! stream once, whichever of them lives.
 
 use super::messages::{FILLED, Numbers, ORDER};
 use super::{Failure, STREAM_FILE};
@@ -7,13 +7,11 @@ use gapless::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The service's name in the stream.
 const TOKEN: u128 = 0x6d61_7463_6869_6e67;
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 struct Matching {
-    /// Last order of each entry.
     orders: BTreeMap<u64, u64>,
     quantity: u64,
 }
@@ -34,7 +32,6 @@ impl Service for Matching {
                 Ok::<_, std::convert::Infallible>(filled.len())
             })
         });
-        // Outputs of the instances themselves.
         handlers.on_bytes(FILLED.schema, |_, _, _| Ok(()));
     }
 
@@ -57,7 +54,6 @@ impl Service for Matching {
     }
 }
 
-/// Runs instance `number` until it is over.
 pub fn run(number: u64, is_over: impl Fn() -> bool) -> Result<(), Failure> {
     let mut options = StreamServiceOptions::new(TOKEN);
     options.directory = Some(format!("matching-{number}").into());

@@ -1,5 +1,3 @@
-//! Messages in the stream: three numbers each.
-
 use gapless::prelude::*;
 
 /// From an order entry: [`Numbers`] with a quantity.
@@ -9,9 +7,7 @@ pub const FILLED: MessageType = MessageType { schema: 7 << 16 | 2, encoding: Enc
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// The order entry, from 1.
     pub entry: u64,
-    /// Number of its order, from 1.
     pub order: u64,
     pub quantity: u64,
 }

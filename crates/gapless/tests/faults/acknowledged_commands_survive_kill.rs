@@ -1,7 +1,6 @@
-//! A service is killed with SIGKILL at each named crash point, under load, many times, at the tiers `journal` and
-//! `sync`. Each time it is restarted and the witness continues: repeats of acknowledged commands get the same bytes,
-//! nothing is lost or duplicated, and the final state is that of an independent fold, also after snapshots and the
-//! deletion of older segments. The same check catches the planted mutants.
+//! A service is killed with SIGKILL at each named crash point, under load, at the tiers `journal` and `sync`. After
+//! each restart, repeats of acknowledged commands get the same bytes, and the final state is that of an independent
+//! fold, also after snapshots and the deletion of older segments. The same check catches the planted mutants.
 //!
 //! CI kills once at each point, `GAPLESS_FULL` five times; needs debug assertions.
 
@@ -17,15 +16,13 @@ use gapless_testkit::scenarios::Module;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Kills at each point, at each tier. CI kills once, and more often only at missed points.
+/// CI kills once, and more often only at missed points.
 const KILLS_PER_POINT: u64 = 5;
-/// Commands answered without reaching the point, after which the attempt counts as a miss.
 const COMMANDS_PER_ATTEMPT: usize = 6000;
-/// Kills after which a surviving mutant counts as not caught.
 const KILLS_PER_MUTANT: u32 = 60;
 
 pub fn module() -> Module {
-    // The scenarios wait more than they compute.
+    // Scenarios wait more than they compute.
     Module::new(module_path!())
         .side_by_side(4)
         .with_choices("nothing_is_lost_at_tier_journal", move |random| {
@@ -48,7 +45,7 @@ pub fn module() -> Module {
         })
 }
 
-/// Number of passes before the death: some points are passed by every frame, some by every segment.
+/// Passes before the death: some points are passed by every frame, some by every segment.
 fn passes(point: &str, tier: Tier, random: &mut Random) -> u64 {
     let most = match point {
         "between_claim_and_commit" | "before_reply" => 2000,
@@ -60,7 +57,6 @@ fn passes(point: &str, tier: Tier, random: &mut Random) -> u64 {
     1 + random.below(most)
 }
 
-/// Runs one life of the service. Returns whether it was killed at its crash point.
 fn one_life(
     directory: &Path,
     (tier, kind): (Tier, Kind),
@@ -92,7 +88,6 @@ fn nothing_is_lost_at_any_crash_point(tier: Tier, kind: Kind, random: &mut Rando
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let mut witness = None;
-    // The first life does not end at a crash point, so that there is a witness.
     one_life(place, (tier, kind), &[], &mut witness, random).unwrap();
     let mut hits: BTreeMap<&str, u32> = CRASH_POINTS.into_iter().map(|point| (point, 0)).collect();
     for round in 0..KILLS_PER_POINT {
@@ -124,7 +119,6 @@ fn nothing_is_lost_at_any_crash_point(tier: Tier, kind: Kind, random: &mut Rando
     assert!(oldest > 1, "older segments were deleted: the journal begins at {oldest}");
 }
 
-/// Plants `mutant` and kills the service at `point` until the witness notices.
 fn the_check_catches(mutant: &str, point: &str, random: &mut Random) {
     let directory = tempfile::tempdir().unwrap();
     let lives = (Tier::Journal, Kind::EventSourced);

@@ -1,8 +1,7 @@
 //! A bank with a command bus is killed with SIGKILL at each named step of a command, of its journal and of its index,
-//! under load, many times, and restarted each time. A checker that reads only the journal compares it with the tellers'
-//! outcomes: no accepted command is lost or applied twice, a refused command had no effect, each answer matches the
-//! accounts at its time, and each account finally equals the fold of its events. The same check catches the planted
-//! mutants.
+//! under load. A checker that reads only the journal compares it with the tellers' outcomes: no accepted command is
+//! lost or applied twice, a refused command had no effect, each answer matches the accounts at its time. The same check
+//! catches the planted mutants.
 //!
 //! CI kills once at each point, `GAPLESS_FULL` five times; needs debug assertions.
 
@@ -21,7 +20,6 @@ use gapless_testkit::wait::until_some;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Crash points of the stream that a command passes, too.
 const STREAM_CRASH_POINTS: [&str; 8] = [
     "between_claim_and_commit",
     "before_journal_copy",
@@ -32,15 +30,13 @@ const STREAM_CRASH_POINTS: [&str; 8] = [
     "before_snapshot_rename",
     "before_segment_roll",
 ];
-/// Kills at each point, at each tier. CI kills once, and more often only at missed points.
+/// CI kills once, and more often only at missed points.
 const KILLS_PER_POINT: u64 = 5;
-/// Outcomes without reaching the point, after which the attempt counts as a miss.
 const OUTCOMES_PER_ATTEMPT: u64 = 6000;
-/// Kills after which a surviving mutant counts as not caught.
 const KILLS_PER_MUTANT: u32 = 40;
 
 pub fn module() -> Module {
-    // The scenarios wait more than they compute.
+    // Scenarios wait more than they compute.
     Module::new(module_path!())
         .side_by_side(4)
         .in_full("at_tier_journal", |random| at_each_point(Tier::Journal, random))
@@ -55,7 +51,7 @@ pub fn module() -> Module {
         .with_choices("drop_identifiers_mutant_is_caught", drop_identifiers_mutant_is_caught)
 }
 
-/// Number of passes before the death: some points are passed by every command, some by every file of the index.
+/// Passes before the death: some points are passed by every command, some by every file of the index.
 fn passes(point: &str, random: &mut Random) -> u64 {
     let most = match point {
         "command_decided" | "transaction_appended" | "transaction_released" | "between_claim_and_commit" => 1500,
@@ -63,7 +59,6 @@ fn passes(point: &str, random: &mut Random) -> u64 {
         "before_journal_copy" | "after_journal_copy" | "before_journaled_mark" => 60,
         "aggregate_loading" | "aggregate_loaded" => 200,
         "transaction_between_frames" => 10,
-        // The previous death has left some.
         "index_opening" => 1,
         _ => 3,
     };
@@ -81,7 +76,6 @@ impl<'a> Bank<'a> {
         Self { directory, tier, tellers: Tellers::start(&[socket(directory)], random) }
     }
 
-    /// Runs one life. Returns whether the bank ended by itself before `outcomes` outcomes.
     fn live(&self, environment: &[(&str, &str)], outcomes: u64) -> Result<bool, String> {
         let mut process = BankProcess::start(self.directory, self.tier, environment);
         let goal = self.tellers.answered() + outcomes;
@@ -96,12 +90,10 @@ impl<'a> Bank<'a> {
         Ok(has_ended)
     }
 
-    /// Compares the tellers' outcomes with the journal, while the bank is dead.
     fn check(&self) -> Result<(OutcomeCounts, Balances), String> {
         answers::check_outcomes(&History::read(&self.directory.join("journal"))?, &self.tellers.known())
     }
 
-    /// Compares each account with the journal's fold.
     fn compare(&self, balances: &Balances) -> Result<(), String> {
         let mut process = BankProcess::start(self.directory, self.tier, &[]);
         answers::compare(&[socket(self.directory)], balances)?;
@@ -120,7 +112,6 @@ fn at_each_point(tier: Tier, random: &mut Random) {
     let points = STREAM_CRASH_POINTS.into_iter().chain(COMMAND_CRASH_POINTS);
     let points: Vec<_> = points.chain(sync.into_iter().filter(|_| tier == Tier::Sync)).collect();
     let mut hits: BTreeMap<&str, u32> = points.iter().map(|point| (*point, 0)).collect();
-    // The first life does not end at a crash point.
     assert!(!bank.live(&[], 300).unwrap());
     for round in 0..KILLS_PER_POINT {
         for point in &points {
@@ -134,7 +125,6 @@ fn at_each_point(tier: Tier, random: &mut Random) {
             *hits.get_mut(point).unwrap() += u32::from(hit);
         }
     }
-    // Pending commands get their outcomes.
     assert!(!bank.live(&[], 300).unwrap());
     bank.tellers.finish();
     let (counts, balances) = bank.check().unwrap_or_else(|problem| panic!("tier {tier}, at the end: {problem}"));
@@ -151,8 +141,7 @@ fn at_each_point(tier: Tier, random: &mut Random) {
     assert!(repeated > 0 && counts.accepted > 0 && counts.refused > 0);
 }
 
-/// Restores an earlier copy of the directory, but with the later index, as after a power failure that lost the newest
-/// frames.
+/// The directory is older than the index, as after a power failure that lost the newest frames.
 fn with_foreign_index(environment: &[(&str, &str)], random: &mut Random) -> Result<(), String> {
     let parent = tempfile::tempdir().unwrap();
     let (directory, copy) = (parent.path().join("bank"), parent.path().join("copy"));
@@ -161,7 +150,6 @@ fn with_foreign_index(environment: &[(&str, &str)], random: &mut Random) -> Resu
     bank.live(environment, 1500)?;
     bank.check()?;
     folder::copy(&directory, &copy);
-    // Commands other than the tellers' known ones: these are not answered any more.
     bank.live(environment, 3000)?;
     drop(bank);
     folder::copy(&index, &copy.join("index"));

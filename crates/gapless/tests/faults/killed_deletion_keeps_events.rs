@@ -1,4 +1,4 @@
-//! Kills a bank that deletes its events, at each named step of the deletion: every account is unchanged, and the
+//! A bank that deletes its events is killed at each named step of the deletion: every account is unchanged, and the
 //! deletion resumes. Half of the segments are in an archive.
 //!
 //! CI kills at the first pass of each point, `GAPLESS_FULL` at the second, too; needs debug assertions.
@@ -93,7 +93,7 @@ fn start(directory: &Path) -> CommandHost {
 
 const DELETER: &str = "killed_deletion_keeps_events::deleter";
 
-/// Runs the deleting process if this process was started as such, until it is killed; does not return then.
+/// Does not return if this process was started as a deleter.
 pub fn run_deleter_if_asked() {
     let Some(arguments) = started_as(DELETER) else { return };
     let host = start(Path::new(&arguments[0]));
@@ -102,7 +102,6 @@ pub fn run_deleter_if_asked() {
     std::process::exit(3);
 }
 
-/// Deletes as much as possible; everything may be deleted already.
 fn delete(host: &CommandHost, directory: &Path) {
     match host.delete_events_before(u64::MAX) {
         Ok(_) | Err(DeletionError::NothingBefore { .. }) => {}

@@ -1,7 +1,6 @@
-//! A bank with a command bus on three members, killed one after the other with SIGKILL under load, mostly the leader,
-//! some at a named step of a command, and restarted. The members' journals finally agree, and a checker that reads only
-//! the journals compares each with the tellers' outcomes: no accepted command is lost or applied twice, each answer
-//! matches the accounts at its time, and each account finally equals the fold of its events.
+//! A bank on three members, killed one after the other with SIGKILL under load, mostly the leader, some at a named step
+//! of a command. The members' journals finally agree, and a checker that reads only these compares them with the
+//! tellers' outcomes, as in `killed_bank_keeps_commands`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -19,14 +18,12 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
 const MEMBERS: usize = 3;
-/// Limit of outcomes between two deaths.
 const OUTCOMES_MAX: u64 = 1200;
 
 pub fn module() -> Module {
     Module::new(module_path!()).with_choices("any_member_is_killed", any_member_is_killed)
 }
 
-/// The members' processes, from 0 on.
 struct Cluster<'a> {
     root: &'a Path,
     members: Vec<BankProcess>,
@@ -77,12 +74,10 @@ impl<'a> Cluster<'a> {
         until_some("a member leads", || (0..MEMBERS).find(leads))
     }
 
-    /// The first member that has ended by itself.
     fn ended(&mut self) -> Option<usize> {
         self.members.iter_mut().position(BankProcess::has_ended)
     }
 
-    /// Kills a member, if it lives, and restarts it, optionally with a step at which it kills itself.
     fn restart(&mut self, member: usize, step: Option<&str>) {
         let killed = self.members[member].kill();
         killed.unwrap_or_else(|problem| panic!("member {member}: {problem}"));
@@ -97,7 +92,6 @@ fn ports(host: Ipv4Addr) -> Vec<u16> {
     listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
 
-/// Step at which a member kills itself, with the number of passes before.
 #[cfg(debug_assertions)]
 fn step(random: &mut Random) -> Option<String> {
     use gapless_agent::fault::{CLUSTER_CRASH_POINTS, COMMAND_CRASH_POINTS};
@@ -138,7 +132,6 @@ fn any_member_is_killed(random: &mut Random) {
         let step = step(random);
         cluster.restart(victim, step.as_deref());
     }
-    // Pending commands get their outcomes, and no member kills itself any more.
     (0..MEMBERS).for_each(|member| cluster.restart(member, None));
     let goal = tellers.answered() + 300;
     until("the bank answers", || tellers.answered() >= goal || tellers.known().problem.is_some());

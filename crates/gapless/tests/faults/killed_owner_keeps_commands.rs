@@ -1,8 +1,5 @@
-//! A bank in a process that owns its bus, without other pollers, is killed with SIGKILL at each named step of a
-//! command, its journal and its index, and restarted each time. Its outcomes are compared with its journal, as in
-//! `killed_bank_keeps_commands`; finally a host continues with the same directory.
-//!
-//! Needs debug assertions.
+//! A bank in a process that owns its bus is killed with SIGKILL at each named step, and checked as in
+//! `killed_bank_keeps_commands`; finally a host continues with the same directory. Needs debug assertions.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -16,11 +13,10 @@ use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use std::collections::BTreeSet;
 
-/// Outcomes without reaching the step, after which the attempt counts as a miss.
 const OUTCOMES_PER_ATTEMPT: u64 = 1500;
 
 pub fn module() -> Module {
-    // The scenarios wait more than they compute.
+    // Scenarios wait more than they compute.
     Module::new(module_path!())
         .side_by_side(4)
         .in_full("at_tier_journal", |random| at_each_point(Tier::Journal, random))
@@ -55,9 +51,7 @@ fn at_each_point(tier: Tier, random: &mut Random) {
             hit.extend(has_died.then_some(point));
         }
     }
-    // Pending commands get their outcomes.
     let (_, (counts, balances)) = live(&mut teller, None, 300);
-    // A program may switch from one kind to the other.
     let mut host = BankProcess::start(directory.path(), tier, &[]);
     answers::compare(&[directory.path().join("node.socket")], &balances).unwrap_or_else(|problem| panic!("{problem}"));
     host.kill().unwrap();

@@ -1,4 +1,4 @@
-//! The promises of a service whose process is killed: one program, without a harness, see `gapless_testkit::scenarios`.
+//! Tests that kill a service's process: one program without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,6 +1,5 @@
 //! A service is killed with SIGKILL from outside, at random moments: while it starts, recovers, works, writes snapshots
-//! or rolls segments. After each death the witness continues, and finally checks everything that the service ever
-//! acknowledged.
+//! or rolls segments. The witness finally checks everything that was ever acknowledged.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -12,11 +11,11 @@ use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use std::path::Path;
 
-/// Deaths at each tier; CI does a fifth.
+/// CI does a fifth.
 const KILLS: u64 = 25;
 
 pub fn module() -> Module {
-    // The scenarios wait more than they compute.
+    // Scenarios wait more than they compute.
     Module::new(module_path!())
         .side_by_side(4)
         .with_choices("at_tier_journal", |random| {
@@ -50,7 +49,6 @@ fn kill_at_random_moments(tier: Tier, kind: Kind, random: &mut Random) {
         assert_eq!(witness.go_on(&mut service).unwrap(), Ended::Answered);
         let wanted = 1 + random.below(3000) as usize;
         assert_eq!(witness.load(random, wanted).unwrap(), Ended::Answered);
-        // In the middle of commands without a reply.
         service.kill();
         at_work += 1;
         let (status, said) = service.wait();
@@ -66,7 +64,6 @@ fn kill_at_random_moments(tier: Tier, kind: Kind, random: &mut Random) {
         witness.repeats_checked
     );
     assert!(witness.repeats_checked > 0);
-    // After a clean end, everything is still there.
     service.ask_to_stop();
     let (status, said) = service.wait();
     assert!(status.success(), "{status}: {said}");
@@ -78,7 +75,6 @@ fn first_life(place: &Path, tier: Tier, kind: Kind, random: &mut Random) -> Witn
     let mut service = ServiceProcess::start(place, tier, kind, &[]);
     assert!(service.is_ready().unwrap());
     let mut witness = Witness::connect(&place.join("node.socket"), random).unwrap();
-    // Enough for snapshots, several segments, and the deletion of the first.
     assert_eq!(witness.load(random, 5000).unwrap(), Ended::Answered);
     service.kill();
     witness

@@ -1,5 +1,4 @@
-//! The example `bank` on a cluster: it kills the leader, and finds every accepted transfer once on each member. Its
-//! members end with it, for whatever reason, and leave nothing running.
+//! The members end with the example, for whatever reason.
 
 use crate::ledger_process::{Run, example};
 use gapless_testkit::wait::until;
@@ -13,7 +12,6 @@ fn bank(folder: &Path, transfers: &str) -> Run {
     Run::start(&mut command)
 }
 
-/// Number of processes started with a file in that folder.
 fn processes_of(folder: &Path) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap();
     let command_lines = processes.filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok());

@@ -1,5 +1,4 @@
-//! Bad input of a command bus is an error of its own kind, and unrelated work continues: events and commands of unknown
-//! versions, undecodable bytes, panicking decisions, a full disk, a torn index.
+//! Bad input is an error of its own kind, and unrelated work continues.
 
 use gapless::client::MessageType;
 use gapless::cqrs::{
@@ -18,7 +17,6 @@ use std::path::{Path, PathBuf};
 
 const PATIENCE: Duration = wait::PATIENCE;
 
-/// A counter, with its commands and events as one program has them.
 macro_rules! counter {
     ($module:ident, $command:meta, {$($commands:tt)*}, $event:meta, {$($events:tt)*}, $decide:expr) => {
         mod $module {
@@ -108,7 +106,6 @@ counter!(
     |Command::Count(count)| Event::Counted(count)
 );
 
-/// Few aggregates in memory, and index files that are soon full.
 fn start(directory: &Path, model: CommandModel) -> (CommandHost, CommandBus) {
     try_start(directory, model).unwrap_or_else(|refused| panic!("{refused}"))
 }
@@ -143,7 +140,6 @@ fn unknown_events_quarantine_one() {
     let quarantined = count(&bus, 1);
     assert!(is_quarantined(&quarantined, &format!("event {}", doubled.position)), "{quarantined:?}");
     assert_eq!(count(&bus, 3), Ok(1), "others go on");
-    // Of version 2, though it has nothing that version 1 does not know.
     let outcome = count(&bus, 2);
     assert!(outcome == Ok(2) || is_quarantined(&outcome, "version"), "{outcome:?}");
     let Err(CommandError::Failed(reason)) = bus.call(newer::Counter::command(&3, &newer::Command::Double)) else {
@@ -153,7 +149,6 @@ fn unknown_events_quarantine_one() {
     assert_eq!(count(&bus, 3), Ok(2));
     host.stop().unwrap();
 
-    // A start compares layouts, if it can.
     let refused = try_start(directory.path(), CommandModel::new().aggregate::<other::Counter>()).err().unwrap();
     assert!(refused.contains("counter.Event v1") && refused.contains("String"), "{refused}");
     for (start, words) in [(other::start as fn(&Path) -> _, "event"), (renamed::start, "its type")] {
@@ -194,7 +189,7 @@ fn panicking_decision_changes_nothing() {
     }
 }
 
-/// A command that counts, by the layout that `gapless-cqrs` documents.
+/// Follows the layout that `gapless-cqrs` documents.
 fn envelope(id: u64) -> Vec<u8> {
     let mut payload = Vec::new();
     first::Command::Count(5).encode(&mut payload).unwrap();
@@ -298,7 +293,6 @@ fn index_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Changes or removes some bytes of an index file.
 fn tear(file: &Path, is_in_use: bool, random: &mut Random) {
     let length = std::fs::metadata(file).unwrap().len();
     match random.below(if is_in_use { 1 } else { 4 }) {

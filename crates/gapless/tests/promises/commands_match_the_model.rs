@@ -1,7 +1,6 @@
-//! For any commands, over any restarts, each outcome equals that of a model that decides one command after the other.
-//! So commands of one aggregate keep their order, an identifier has one effect and one answer, an expected version is
-//! checked, and nothing is lost. A failing sequence is minimised. Two handles send, few aggregates are in memory, index
-//! files are soon full, and occasionally the index is deleted.
+//! Each outcome equals that of a model that decides one command after the other, over any commands and restarts. A
+//! failing sequence is minimised. Few aggregates are in memory, index files are soon full, and occasionally the index
+//! is deleted.
 
 use crate::account::{Account, AccountCommand, AccountRefusal};
 use gapless::cqrs::{
@@ -19,16 +18,9 @@ const ACCOUNTS: u64 = 5;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Send {
-        account: u64,
-        command: AccountCommand,
-        identifier: Option<u8>,
-        expecting: Option<u64>,
-    },
-    /// Waits for all outcomes.
+    Send { account: u64, command: AccountCommand, identifier: Option<u8>, expecting: Option<u64> },
     Await,
     Stop,
-    /// Drops everything without a stop.
     Drop,
     LoseIndex,
 }
@@ -59,16 +51,13 @@ struct AccountState {
 #[derive(Default)]
 struct Model {
     accounts: BTreeMap<u64, AccountState>,
-    /// By account and identifier: the command sent, and its number.
     identified: BTreeMap<(u64, u8), (String, usize)>,
 }
 
 #[derive(Debug)]
 enum ExpectedOutcome {
-    /// Version after the command, with one event.
     Accepted(u64),
     Rejected(CommandError<AccountRefusal>),
-    /// The same outcome as that of an earlier command.
     SameAs(usize),
 }
 
@@ -76,7 +65,6 @@ impl Model {
     fn decide(&mut self, number: usize, step: &Step) -> ExpectedOutcome {
         let Step::Send { account, command, identifier, expecting } = step else { unreachable!("a command") };
         if let Some(identifier) = identifier {
-            // The expected version may differ.
             let sent = format!("{command:?}");
             match self.identified.get(&(*account, *identifier)) {
                 Some((before, first)) if *before == sent => return ExpectedOutcome::SameAs(*first),
@@ -88,7 +76,6 @@ impl Model {
         let AccountState { balance, version, is_closed } = known.unwrap_or_default();
         let refused = |refusal| ExpectedOutcome::Rejected(CommandError::Refused(refusal));
         if let Some(expected) = expecting.filter(|expected| *expected != version) {
-            // The identifier may be used again with another expectation.
             identifier.map(|identifier| self.identified.remove(&(*account, identifier)));
             return ExpectedOutcome::Rejected(CommandError::Conflict { expected, found: version });
         }
@@ -127,7 +114,7 @@ impl Running {
         Self { host, buses }
     }
 
-    /// Commands of one account use one handle, because only these have an order.
+    /// One handle for each account: only its commands have an order.
     fn send(&self, step: &Step) -> PendingOutcome<(), AccountRefusal> {
         let Step::Send { account, command, identifier, expecting } = step else { unreachable!("a command") };
         let mut draft = Account::command(account, command);

@@ -1,5 +1,4 @@
-//! The example `bank`, killed at any moment: every reported transfer is completely in the stream, and the sum equals
-//! the deposits. The content is read from the stream alone, by a host without aggregates.
+//! The stream is read by a host without aggregates.
 
 use crate::ledger_process::{Run, example};
 use gapless::cqrs::{CommandHost, CommandHostOptions, CommandModel, Position};
@@ -17,7 +16,6 @@ fn bank(directory: &Path, words: &[&str]) -> Run {
     Run::start(&mut command)
 }
 
-/// Number of events of each transaction.
 fn recorded(directory: &Path) -> BTreeMap<u64, usize> {
     let options = ServiceHostOptions::in_directory(directory);
     let host = CommandHost::start(CommandModel::new(), CommandHostOptions::default(), options).unwrap();
@@ -47,7 +45,6 @@ fn accepted_survives_any_kill() {
         let ended = run.end();
         assert!(ended.was_killed() || ended.status.success(), "{}", ended.err);
         killed += u64::from(ended.was_killed());
-        // The last line may be cut.
         let lines = String::from_utf8(ended.out).unwrap();
         let whole = lines.rsplit_once('\n').map_or("", |(whole, _)| whole);
         told.extend(whole.lines().filter_map(|line| line.parse::<Position>().ok()).map(|position| position.sequence));

@@ -1,6 +1,3 @@
-//! The example `surviving_client`, which the guide shows: killed at any moment and run again, it books each deposit
-//! once.
-
 use crate::ledger_process::{Run, example};
 use gapless::prelude::*;
 use std::collections::BTreeMap;
@@ -9,7 +6,6 @@ use std::sync::{Arc, Mutex};
 
 const DEPOSIT: u32 = 1 << 16 | 1;
 
-/// Deposits in their order.
 #[derive(Clone, Default)]
 struct Bank(Arc<Mutex<Vec<u64>>>);
 
@@ -91,7 +87,6 @@ fn killed_at_any_moment() {
     assert!(killed > 10 && ended.len() >= 25, "{killed} were killed, {} ended", ended.len());
 }
 
-/// The guide shows the code of the example.
 #[test]
 fn guide_shows_its_30_lines() {
     let (example, guide) = (

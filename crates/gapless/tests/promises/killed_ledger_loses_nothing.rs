@@ -1,6 +1,4 @@
-//! The ledger is killed with SIGKILL again and again, at random moments: while it starts, recovers, takes lines, writes
-//! snapshots or ends. Each run continues after all reported lines, and the report of the run that reaches the end is
-//! that of a ledger that was never killed: every refused line once, every transfer once.
+//! Each run continues after all reported lines, and the final report is that of a ledger that was never killed.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
@@ -19,7 +17,6 @@ fn at_tier_sync() {
     kill_until_it_ends("sync");
 }
 
-/// Number of kills after which the ledger is left alone.
 fn kills_max() -> u64 {
     rounds(150, 20)
 }
@@ -29,7 +26,7 @@ fn kill_until_it_ends(tier: &str) {
     let content = shipped_transfers();
     let expected = expected_report("transfers.csv", &content);
     let place = Place::with(&content);
-    // Slow enough that a run is killed long before its end, even if this process is not scheduled at once.
+    // Slow enough that a run is killed long before its end, even on a busy machine.
     let options = ["--tier", tier, "--progress", "always", "--lines-per-second", "4000"];
     let (mut kills, mut kills_between, mut taken) = (0, 0, 1);
     let report = loop {
@@ -37,7 +34,6 @@ fn kill_until_it_ends(tier: &str) {
         if kills == kills_max() {
             break run.wait().report();
         }
-        // Two of three are killed while lines are taken, the others anywhere from the first instruction on.
         if random.below(3) > 0 {
             let messages = 2 + random.below(3);
             for _ in 0..messages {

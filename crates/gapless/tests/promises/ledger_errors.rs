@@ -1,11 +1,8 @@
-//! A wrong file, directory or option is reported in one line with the fault and its place, and nothing is imported.
-
 use crate::ledger_process::{Place, Run, example, shipped_transfers};
 use std::process::Command;
 
 const GOOD: &[u8] = b"id,from,to,amount,note\n1,,ann,10.00,\n";
 
-/// Checks for one line of error with all of `parts`.
 fn assert_error(command: &mut Command, parts: &[&str]) {
     let ended = Run::start(command).end();
     let error = ended.error(1);

@@ -1,10 +1,8 @@
-//! Every kind of bad line is refused with its number and its reason, and the lines next to it are booked.
-
 use crate::ledger_fold::expected_report;
 use crate::ledger_process::{Place, Run, example, shipped_transfers};
 use gapless_testkit::random::rounds;
 
-/// Lines after two deposits of 1000.00, and the reason for which each is refused; `""` for booked lines.
+/// Lines after two deposits of 1000.00, and their reasons; `""` for booked lines.
 const CASES: &[(&[u8], &str)] = &[
     (b"3,ann,bob,1.00,", ""),
     (b"4,ann,bob,1,no decimals", ""),
@@ -65,15 +63,9 @@ const CASES: &[(&[u8], &str)] = &[
     (b"12,ann,bob,1.00,the id is free still", ""),
 ];
 
-/// A line of the maximum length, and a longer one.
 fn long_lines() -> [(Vec<u8>, &'static str); 3] {
     let line = |length: usize| [&b"13,ann,bob,0.01,"[..], &vec![b'x'; length - 16]].concat();
-    [
-        (line(4096), ""),
-        // The carriage return belongs to the line's end.
-        ([line(4097 - 1), b"\r".to_vec()].concat(), "duplicate id"),
-        (line(4097), "line too long"),
-    ]
+    [(line(4096), ""), ([line(4097 - 1), b"\r".to_vec()].concat(), "duplicate id"), (line(4097), "line too long")]
 }
 
 #[test]
@@ -120,7 +112,6 @@ fn file_of_bad_lines_only() {
         let report = Place::with(content).run(&[]).report();
         assert_eq!(report, expected_report("transfers.csv", content));
     }
-    // Several pages of refusals; then so many that the file is rejected.
     let content = [b"id,from,to,amount,note\n".to_vec(), b"x\n".repeat(10_000)].concat();
     assert_eq!(Place::with(&content).run(&[]).report(), expected_report("transfers.csv", &content));
     let content = [b"id,from,to,amount,note\n".to_vec(), b"x\n".repeat(100_001)].concat();

@@ -1,9 +1,7 @@
-//! The promises of this crate and its examples: one program, with a module for each promise, because linking a program
-//! for each would take minutes more.
+//! One program with a module for each promise, because linking a program for each would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-/// Accounts and transfers of the example `bank`, with their tests.
 #[path = "../../examples/bank/account.rs"]
 mod account;
 #[path = "../../examples/bank/transfer.rs"]

@@ -1,5 +1,4 @@
-//! The example `market`: over each transport everything adds up although an instance of the service is killed in the
-//! middle. No process outlives the parent, however that ends.
+//! No process outlives the parent, however that ends.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +10,6 @@ use std::process::Command;
 
 const PROCESSES: [&str; 7] = ["sequencer", "entry-1", "entry-2", "entry-3", "matching-1", "matching-2", "reader"];
 
-/// A market whose temporary directory is below `place`.
 fn market(place: &Path, options: &[&str]) -> Command {
     let mut command = Command::new(example("market"));
     command.env("TMPDIR", place).args(options);
@@ -54,7 +52,7 @@ fn over_tcp() {
     adds_up("tcp");
 }
 
-/// Processes whose command line names something in `place`: all of a market's but the first.
+/// All processes but the first name something in `place`.
 fn processes_of(place: &Path) -> Vec<PathBuf> {
     let place = place.as_os_str().as_encoded_bytes();
     let names_it = |process: &PathBuf| {

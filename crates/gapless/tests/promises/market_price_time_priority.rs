@@ -1,6 +1,3 @@
-//! The rules of the example `market`, without its processes: best price first, then first come, first served. The
-//! reader's independent book is the same, and contradictions are found.
-
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(dead_code, reason = "the example's modules are whole, and a part of them is looked at")]
 
@@ -30,7 +27,6 @@ use orders::{Orders, Request};
 use report::{Facts, Results};
 use std::path::Path;
 
-/// The same type in the example.
 type Failure = Box<dyn std::error::Error>;
 
 fn take(book: &mut Book, order: u64, side: Side, price: i64, quantity: u32) -> Vec<(u64, i64, u32)> {
@@ -87,7 +83,6 @@ fn reader_builds_the_same_book() {
     assert_eq!((depth.fingerprint(), depth.contradictions), (book.fingerprint(), 0));
     assert!(trades > 5_000 && cancels > 1_000, "{trades} trades, {cancels} cancels");
 
-    // The same trade again, and one of missing orders.
     let again =
         Trade { trade: trades, price: 1, buy_order: request(1, 1), sell_order: request(9, 9), quantity: 1_000_000 };
     depth.take(&Said::Trade(again));
@@ -115,7 +110,6 @@ fn facts(text: &str) -> Facts {
     Facts::hear(&format!("\u{2}result {text}")).unwrap().1
 }
 
-/// A market of one trade of 5 shares at 2.00, after which 3 rest.
 fn results() -> Results {
     let copy = "requests=4 trades=1 resting=3 book=9 state=8 refused=0 \
                 shares_1=5 cash_1=-1000 shares_2=-5 cash_2=1000 shares_3=0 cash_3=0";
@@ -144,7 +138,6 @@ fn contradictions_are_found() {
     assert!(results().are_complete());
     let wrong = |results: &Results| results.checks().iter().filter(|check| !check.is_right).count();
     assert_eq!(wrong(&results()), 0, "{:?}", results().checks());
-    // Each fact of each process matters: another number is found, and a missing one.
     let names: Vec<String> = results().0.keys().cloned().collect();
     for name in names {
         let text = format!("{:?}", results().0[&name]);

@@ -10,7 +10,6 @@ use market::{Accepted, CancelOrder, NewOrder, NewOrderDecoder, Side};
 const PATIENCE: Duration = Duration::from_secs(60);
 const ORDER: NewOrder = NewOrder { request: 7, price: 10_050, quantity: 3, side: Side::Sell };
 
-/// Sends each order back, and a notice of it; replies nothing to a cancel.
 struct Mirror;
 
 impl Service for Mirror {

@@ -1,5 +1,3 @@
-//! `data/transfers.csv` is the output of `data/transfers.rs`, and has 10,000 lines.
-
 #[path = "../../data/transfers.rs"]
 mod transfers;
 

@@ -1,5 +1,3 @@
-//! The example `smallest` gives no number twice after restarts and kills, and stays smallest.
-
 use crate::ledger_process::{Run, example};
 use std::process::Command;
 use std::time::Duration;

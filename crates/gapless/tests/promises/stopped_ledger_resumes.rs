@@ -1,6 +1,3 @@
-//! Ctrl-C, or SIGTERM, stops the ledger cleanly, and the next run continues. A run over a finished file changes
-//! nothing; lines added since are taken; a different file is refused.
-
 use crate::ledger_fold::expected_report;
 use crate::ledger_process::{Place, Run, shipped_transfers};
 use rustix::process::Signal;
@@ -49,7 +46,6 @@ fn other_file_of_same_name_is_refused() {
     let report = place.run(&[]).report();
     let before = std::fs::read(&place.file).unwrap();
     for other in [
-        // Another line, a shorter file, and one that continued in the middle of a line.
         "id,from,to,amount,note\n1,,ann,10.01,\n2,,bob,5.00,\n3,,bob,5.00,\n",
         "id,from,to,amount,note\n1,,ann,10.00,\n",
         "id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,more\n",

@@ -1,5 +1,3 @@
-//! `gapless bridge`: offers routes of other machines in the domain of this one.
-
 #[cfg(feature = "kafka")]
 mod status;
 #[cfg(feature = "kafka")]
@@ -119,13 +117,11 @@ fn over_kafka(arguments: &KafkaArguments) -> CommandResult {
             announce(&format!("{name}: {event}"));
         }
     })?;
-    // Relaxed: the count guards no data.
     let is_over = || interrupts.load(Ordering::Relaxed) > 0 || bridge.has_ended();
     while super::watch::sleep_until(Instant::now() + Duration::from_secs(60), is_over) {}
     Ok(bridge.end()?)
 }
 
-/// Checks the configuration and the files that it names, and prints each fault.
 #[cfg(feature = "kafka")]
 fn check(file: &std::path::Path, config: &gapless_kafka::config::BridgeConfig) -> CommandResult {
     use super::{UsageError, announce, to_stderr};

@@ -1,5 +1,3 @@
-//! `gapless bridge status`: status of the running bridges of a domain, asked on their hidden route.
-
 use super::StatusArguments;
 use super::text::in_text;
 use crate::commands::call_end::{as_json, in_one_line, shown};
@@ -17,7 +15,6 @@ use std::time::Instant;
 
 struct BridgeAnswer {
     process_id: u32,
-    /// The status with its JSON, or the failure to get it.
     status: Result<(BridgeStatus, Value), CallError>,
 }
 
@@ -48,7 +45,6 @@ pub(super) fn run(arguments: &StatusArguments) -> CommandResult {
             return reading.end(arguments, domain.name());
         };
         reading.faults().iter().for_each(|fault| to_stderr!("note: {fault}"));
-        // Relaxed: the flag guards no data.
         if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed)) {
             return Ok(());
         }
@@ -70,7 +66,6 @@ fn read(
         Ok(outcomes) => {
             outcomes.into_iter().filter_map(|(address, outcome)| Some((address.process_id()?, outcome))).collect()
         }
-        // The last bridge has just ended.
         Err(CallError::NoRoute { .. }) => Vec::new(),
         Err(error) => bridges.into_iter().map(|process_id| (process_id, Err(error.clone()))).collect(),
     };

@@ -1,5 +1,3 @@
-//! The status of bridges as text.
-
 use crate::commands::routes::text::{cell, table};
 use crate::commands::supervisor::text::duration;
 use crate::printable::escaped;
@@ -97,7 +95,6 @@ fn load(load: CallLoad) -> String {
     }
 }
 
-/// Formats the counters that are not 0 in one line.
 fn counters(counters: &Counters) -> String {
     let values = serde_json::to_value(counters).unwrap_or_default();
     let counted = values.as_object().into_iter().flatten().filter(|(_, count)| count.as_u64() != Some(0));

@@ -1,5 +1,3 @@
-//! `gapless cluster add`.
-
 use super::file::{OwnEntry, listed, rewritten};
 use super::leading::{change, leading};
 use super::member::MemberFile;
@@ -60,7 +58,6 @@ impl JoinKind {
     }
 }
 
-/// Pause between two reads of the new member's progress.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
@@ -79,7 +76,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let members: Vec<_> = arguments.members.iter().map(|place| MemberFile::at(place)).collect();
     let (leader, report) = leading(&members)?;
     check_addresses(&report, &config, arguments)?;
-    // Rendered before anything is changed.
     let text = file(&template, &config, &report, arguments, &name)?;
     change(leader, &request(arguments))?;
     write(&output, &text)?;
@@ -93,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     if arguments.no_wait { Ok(()) } else { wait(&members, arguments) }
 }
 
-/// Checks that no other member has one of the addresses, also by another name: the leader compares only the text.
+/// The leader compares only the text of addresses; here, names are resolved.
 fn check_addresses(report: &StatusReport, config: &ClusterConfig, arguments: &Arguments) -> Result<(), String> {
     for (owner, taken, _) in report.members.iter().map(|each| listed(each, config)) {
         if Some(owner) == arguments.replace {
@@ -110,7 +106,6 @@ fn check_addresses(report: &StatusReport, config: &ClusterConfig, arguments: &Ar
     Ok(())
 }
 
-/// Resolves an address; empty if the name is not known on this machine, where others may know it.
 fn resolved(address: &str) -> Vec<SocketAddr> {
     address.to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
@@ -144,11 +139,9 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     file.write_all(text.as_bytes()).map_err(failed)
 }
 
-/// Prints the progress of the member until it votes.
 fn wait(members: &[MemberFile], arguments: &Arguments) -> CommandResult {
     let interrupted = interrupt()?;
     let (member, mut reported) = (arguments.member, String::new());
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         let (_, report) = leading(members)?;
         let found = report.members.iter().find(|each| each.member == member);
@@ -168,7 +161,6 @@ fn wait(members: &[MemberFile], arguments: &Arguments) -> CommandResult {
     print(&format!("member {member} goes on joining; gapless cluster status tells how far it is\n"))
 }
 
-/// Progress of the member, and whether it is done.
 fn progress(found: &MemberReport, kind: JoinKind) -> Option<(String, bool)> {
     if found.kind == "voter" || found.kind == "witness" {
         return Some(("votes".to_owned(), true));

@@ -1,5 +1,3 @@
-//! Makes the file of a new member from that of another; entries that are common to all members are copied.
-
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::MemberReport;
 use std::fmt::Write;
@@ -11,7 +9,7 @@ pub(super) struct OwnEntry<'a> {
     pub directory: &'a str,
 }
 
-/// Member of the list in a file: number, addresses, kind.
+/// Number, addresses, kind.
 pub(super) type MemberEntry = (u64, Vec<String>, &'static str);
 
 pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> MemberEntry {
@@ -28,10 +26,6 @@ pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> MemberEnt
     (report.member, addresses, kind)
 }
 
-/// Replaces the members of `template` with `members`, and its own entries with `own`.
-///
-/// # Errors
-/// The rewritten text is not a member's file.
 pub(super) fn rewritten(template: &str, members: &[MemberEntry], own: &OwnEntry<'_>) -> Result<String, String> {
     let mut text = String::new();
     let (mut section, mut is_listed) = ("", false);

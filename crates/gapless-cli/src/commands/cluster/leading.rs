@@ -1,15 +1,12 @@
-//! Finds the leader among several members, which takes all changes.
-
 use super::member::MemberFile;
 use gapless_cluster::member::control::{AdminAnswer, AdminRequest, StatusReport};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-/// Limit of the wait for a leader.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Finds the leader among `members`, with its status. Waits for an election to end.
+/// Waits for an election to end.
 pub(super) fn leading(members: &[MemberFile]) -> Result<(&MemberFile, StatusReport), Box<dyn Error>> {
     let deadline = Instant::now() + TIMEOUT;
     loop {

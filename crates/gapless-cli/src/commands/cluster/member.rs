@@ -1,5 +1,3 @@
-//! Addresses the member of a command, and sends it requests.
-
 use clap::Args;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{AdminAnswer, AdminRequest, StatusReport, ask, ask_within};
@@ -15,7 +13,6 @@ pub(super) struct MemberFile {
     path: PathBuf,
 }
 
-/// No member has ever run in this directory.
 #[derive(Debug)]
 pub(super) struct NoMemberError(PathBuf);
 

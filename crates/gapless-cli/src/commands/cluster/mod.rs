@@ -1,12 +1,3 @@
-//! `gapless cluster`: members of a replicated stream.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`add`], [`new`], [`recover`], [`remove`], [`skip`], [`snapshot`], [`start`], [`status`], [`transfer`], [`upgrade`] | the subcommands |
-//! | `file` | a new member's file |
-//! | `leading` | finds the leader of several members |
-//! | `member` | a member, by its file or its directory |
-
 mod add;
 mod file;
 mod leading;

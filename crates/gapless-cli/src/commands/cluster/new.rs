@@ -1,5 +1,3 @@
-//! `gapless cluster new`.
-
 use crate::commands::{CommandResult, UsageError, print};
 use clap::Args;
 use gapless_agent::checked_file;
@@ -97,8 +95,8 @@ fn ports(arguments: &Arguments, count: usize) -> Result<Vec<u16>, Box<dyn std::e
             _ => Err(UsageError(format!("--port: {first} to {last} are not ports")).into()),
         };
     }
-    // Below the ephemeral ports of the system, so that a member that is down finds its port free again. Parallel runs
-    // begin at different ports.
+    // Ports below the ephemeral ones, so that a restarted member finds its port free. Parallel runs begin at different
+    // ports.
     let first = 10_000 + (std::process::id().wrapping_mul(101) % 20_000) as u16;
     let candidates = (first..30_000).chain(10_000..first);
     let free = candidates.filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());

@@ -1,5 +1,3 @@
-//! `gapless cluster recover`.
-
 use super::file::{OwnEntry, rewritten};
 use super::member::MemberFile;
 use crate::commands::{CommandResult, UsageError, print};
@@ -37,7 +35,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
     let template = read_text(path).map_err(|error| format!("reading {}: {error}", path.display()))?;
     let incarnation = new_incarnation(config.incarnation);
-    // The file's own text, relative to the file.
     let written = ClusterConfig::parse(&template, &path.display().to_string())?;
     let directory = written.stream().directory().and_then(Path::to_str).unwrap_or_default();
     let own = OwnEntry { member: config.member, joins: false, incarnation, directory };
@@ -75,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     ))
 }
 
-/// Incarnation that differs from that of another member's recovery: the time in milliseconds.
+/// Differs from that of another member's recovery: the time in milliseconds.
 fn new_incarnation(old: u64) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     now.max(old + 1)
@@ -91,7 +88,7 @@ fn confirm(name: &str) -> CommandResult {
     if line.trim() == name { Ok(()) } else { Err("nothing was done".into()) }
 }
 
-/// Replaces the file: the directory accepts only the new one from now on.
+/// The directory accepts only the new file from now on.
 fn replace(path: &Path, text: &str) -> Result<(), String> {
     let failed = |error| {
         format!(

@@ -1,5 +1,3 @@
-//! `gapless cluster remove`.
-
 use super::leading::{change, leading};
 use super::member::{MemberFile, MemberFileList};
 use crate::commands::{CommandResult, print};
@@ -46,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
 }
 
-/// Best next leader: the connected voter with the longest log.
+/// The connected voter with the longest log.
 fn successor(report: &StatusReport) -> Option<u64> {
     let others = report.members.iter().filter(|each| each.member != report.member && each.is_connected);
     let voters = others.filter(|each| each.kind == "voter");

@@ -1,5 +1,3 @@
-//! `gapless cluster skip`.
-
 use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_agent::regular_file::read_text;
@@ -24,7 +22,6 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let sequence = arguments.sequence;
     let mut changed: Vec<(&Path, ClusterConfig, String)> = Vec::new();
-    // Checks all files before it writes one.
     for file in &arguments.files {
         let name = file.display().to_string();
         let text = read_text(file).map_err(|error| format!("reading {name}: {error}"))?;
@@ -60,8 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     print(&said)
 }
 
-/// Checks that the sequence holds a command, if the member's journal is on this machine: a wrong number would be
-/// skipped when it comes.
+/// A wrong number would be skipped when it comes. Checked if the member's journal is on this machine.
 fn check_holds_command(config: &ClusterConfig, sequence: u64) -> Result<(), Box<dyn std::error::Error>> {
     let Some(root) = config.stream().directory() else { return Ok(()) };
     let journal = StreamLayout::new(root).journal();
@@ -96,7 +92,7 @@ fn is_missing(changed: &[(&Path, ClusterConfig, String)], member: u64) -> bool {
     !changed.iter().any(|(_, config, _)| config.member == member)
 }
 
-/// Replaces the file atomically, at the target of a symbolic link.
+/// Atomic; at the target of a symbolic link.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let file = file.canonicalize()?;
     let mut new = FileReplacement::begin(&file, file.with_extension("toml.new"), 0o666)?;

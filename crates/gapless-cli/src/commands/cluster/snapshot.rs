@@ -1,5 +1,3 @@
-//! `gapless cluster snapshot`.
-
 use super::member::MemberFile;
 use crate::commands::{CommandResult, print};
 use clap::Args;

@@ -1,5 +1,3 @@
-//! `gapless cluster start`.
-
 use super::member::MemberFile;
 use crate::commands::{CommandResult, announce, interrupt};
 use clap::Args;
@@ -37,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
 }
 
-/// Reports changes of a member's role. Returns false if the member must be restarted.
+/// Returns false if the member must be restarted.
 fn run_until_interrupted(
     config: &ClusterConfig,
     member: &ClusterMember,
@@ -57,7 +55,6 @@ fn run_until_interrupted(
         member.stream().plan().to_string().trim_end().replace('\n', "; ")
     ));
     let mut reported = (MemberRole::Follower, None::<MemberId>);
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         if let Some(failure) = member.stream().failure() {
             return if member.must_start_again() { Ok(false) } else { Err(failure.into()) };

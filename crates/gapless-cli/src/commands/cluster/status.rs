@@ -1,5 +1,3 @@
-//! `gapless cluster status`.
-
 use super::member::{MemberFile, NoMemberError};
 use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{CommandResult, ExitError, NOT_RUNNING, UNHEALTHY, interrupt, is_printed};
@@ -24,12 +22,10 @@ pub(super) struct Arguments {
     watch: Option<u64>,
 }
 
-/// Smallest difference of the stream's time from the machine's clock that is reported, ms.
 const CLOCK_TOLD_MS: u64 = 1_000;
 
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let interrupted = interrupt()?;
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     loop {
@@ -53,7 +49,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
 }
 
-/// Replaces the error of a member that does not run by one with its own exit code.
 fn not_running(error: Box<dyn Error>) -> Box<dyn Error> {
     let runs_not = match error.downcast_ref() {
         Some(ClusterError::System { source, .. }) => {

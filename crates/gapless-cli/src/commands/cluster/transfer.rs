@@ -1,5 +1,3 @@
-//! `gapless cluster transfer`.
-
 use super::leading::{change, leading};
 use super::member::MemberFileList;
 use crate::commands::{CommandResult, print};

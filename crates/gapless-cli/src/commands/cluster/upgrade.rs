@@ -1,5 +1,3 @@
-//! `gapless cluster upgrade`.
-
 use super::leading::{change, leading};
 use super::member::MemberFileList;
 use crate::commands::{CommandResult, print};

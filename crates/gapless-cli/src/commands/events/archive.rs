@@ -1,5 +1,3 @@
-//! `gapless events archive`.
-
 use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_cqrs::EventDirectory;

@@ -1,5 +1,3 @@
-//! An event as a line or as a JSON object.
-
 use crate::printable::escaped;
 use gapless_cqrs::events::RecordedTransaction;
 use gapless_cqrs::{RecordedEvent, TypeKey, TypeNames};
@@ -11,12 +9,12 @@ pub(super) fn id(names: &TypeNames, key: TypeKey, id: &[u8]) -> String {
     names.aggregates.get(&key).map(|named| named.id).unwrap_or_default().text(id)
 }
 
-/// Formats `TYPE/ID`.
+/// `TYPE/ID`.
 pub(super) fn aggregate(names: &TypeNames, key: TypeKey, bytes: &[u8]) -> String {
     format!("{}/{}", names.aggregate_name(key), id(names, key, bytes))
 }
 
-/// Formats bytes of an application: as text if printable, else as hexadecimal digits.
+/// Text if printable, else hexadecimal digits.
 fn bytes(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains(char::is_control) => escaped(text),
@@ -41,7 +39,6 @@ pub(super) fn line(names: &TypeNames, transaction: &RecordedTransaction<'_>, eve
     line
 }
 
-/// Describes the sender of a transaction's command, and its headers.
 pub(super) fn origin(transaction: &RecordedTransaction<'_>) -> String {
     let mut text = format!("session {} command {}", transaction.session, transaction.number);
     if let Some(identity) = transaction.identity() {
@@ -53,7 +50,6 @@ pub(super) fn origin(transaction: &RecordedTransaction<'_>) -> String {
     text
 }
 
-/// Formats an event as an object, with the fields of its transaction.
 pub(super) fn object(names: &TypeNames, transaction: &RecordedTransaction<'_>, event: &RecordedEvent<'_>) -> Value {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);

@@ -1,11 +1,4 @@
-//! `gapless events`: events of a supervisor's instances; with a subcommand, events of a command bus, also of a running
-//! one. Only `archive` writes.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`read`], [`show`], [`ls`], [`stats`], [`archive`] | the subcommands |
-//! | `selecting` | selection of events |
-//! | `form` | an event as a line, or as a JSON object |
+//! Without a subcommand, events of a supervisor's instances; else of a command bus. Only `archive` writes.
 
 mod archive;
 mod form;
@@ -70,7 +63,6 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     }
 }
 
-/// Opens the events of a directory; warns if the names are missing.
 fn open(directory: &Path) -> Result<EventDirectory, Box<dyn std::error::Error>> {
     let directory = EventDirectory::open(directory)?;
     if let Some(error) = &directory.names_error {

@@ -1,5 +1,3 @@
-//! `gapless events read`.
-
 use super::selecting::EventFilters;
 use super::{form, open};
 use crate::commands::pipe::{discard_output, is_reader_gone};
@@ -68,7 +66,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
                     return discard_output(stdout);
                 }
             }
-            // Relaxed: the flag guards no data (pairs with the store of the signal handler).
             if left == 0 || interrupted.load(Ordering::Relaxed) {
                 break;
             }

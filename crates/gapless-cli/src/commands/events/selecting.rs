@@ -1,5 +1,3 @@
-//! Selection of events by options.
-
 use crate::commands::UsageError;
 use clap::Args;
 use gapless_cqrs::directory::Selection;
@@ -24,13 +22,13 @@ pub(super) struct EventFilters {
     until: Option<Position>,
 }
 
-/// Parses a tag as printed; its name may contain a `=`, too.
+/// The name may contain a `=`, too.
 fn tag(text: &str) -> Result<EventFilter, String> {
     let splits = text.match_indices('=').map(|(at, _)| EventFilter::tag(&text[..at], &text[at + 1..]));
     splits.reduce(EventFilter::or).ok_or_else(|| "NAME=VALUE is expected".to_owned())
 }
 
-/// Parses a position, or a sequence number, which means its first position.
+/// A sequence number means its first position.
 pub(super) fn first(text: &str) -> Result<Position, String> {
     position(text, 0)
 }

@@ -1,5 +1,3 @@
-//! `gapless events show`.
-
 use super::selecting::first;
 use super::{form, open};
 use crate::commands::{CommandResult, print};

@@ -1,5 +1,3 @@
-//! `gapless events stats`.
-
 use super::open;
 use crate::commands::{CommandResult, print};
 use crate::printable::escaped;

@@ -1,5 +1,3 @@
-//! `gapless journal dead-letters`.
-
 use super::directory::layout_of;
 use crate::commands::{CommandResult, print, to_stderr};
 use crate::printable::escaped;
@@ -13,7 +11,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::PathBuf;
 
-/// Longest line, in bytes; a reason is the text of a panic.
+/// A reason is the text of a panic.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Args)]
@@ -25,7 +23,6 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Formats a line of the record, with the time of its command.
 fn text(letter: &Value) -> Option<String> {
     let number = |key| letter.get(key).and_then(Value::as_u64);
     let (sequence, session, session_seq) = (number("sequence")?, number("session")?, number("session_seq")?);
@@ -72,7 +69,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     Ok(())
 }
 
-/// Calls `take` with each line; cuts a line longer than any of the record.
 fn each_line(file: File, mut take: impl FnMut(&[u8]) -> CommandResult) -> CommandResult {
     let mut lines = BufReader::new(file);
     let mut line = Vec::new();
@@ -83,7 +79,6 @@ fn each_line(file: File, mut take: impl FnMut(&[u8]) -> CommandResult) -> Comman
     Ok(())
 }
 
-/// Time of a frame, if the journal still has it.
 fn time_of(reader: &JournalReader, sequence: u64) -> Option<u64> {
     let mut replay = reader.replay_until(sequence, sequence).ok()?;
     Some(replay.next_frame().ok()??.timestamp_ns())

@@ -1,17 +1,14 @@
-//! Resolves the directory of a command: that of a service, a stream or a member, or the journal in it.
-
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::holds_journal;
 use std::path::{Path, PathBuf};
 
-/// Journal's folder: `directory` itself if it holds segments, else its folder `journal`.
+/// `directory` itself if it holds segments, else its folder `journal`.
 pub(super) fn journal_of(directory: &Path) -> PathBuf {
     let inner = StreamLayout::new(directory).journal();
     if !holds_journal(directory) && inner.is_dir() { inner } else { directory.to_owned() }
 }
 
-/// Directory of a service, a stream or a member, from that directory or its folder `journal`, also by a link; `None`
-/// for a journal by itself.
+/// `None` for a journal by itself.
 pub(super) fn layout_of(directory: &Path) -> Option<StreamLayout> {
     let canonical = directory.canonicalize().ok()?;
     if journal_of(directory) != directory {
@@ -24,7 +21,7 @@ pub(super) fn layout_of(directory: &Path) -> Option<StreamLayout> {
     })
 }
 
-/// Sequences of the snapshots next to the journal of `directory`, oldest first; empty if there are no snapshots.
+/// Oldest first.
 pub(super) fn snapshot_sequences(directory: &Path) -> Result<Vec<u64>, gapless_engine::EngineError> {
     let Some(layout) = layout_of(directory) else { return Ok(Vec::new()) };
     let mut sequences: Vec<u64> =

@@ -1,5 +1,3 @@
-//! `gapless journal dump`.
-
 use super::directory::journal_of;
 use super::frames::FrameForm;
 use crate::commands::{CommandResult, check_order, closed_is_fine};
@@ -38,7 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         };
         let Some(frame) = next else { break };
         if !closed_is_fine(writeln!(stdout, "{}", arguments.form.line(&frame)))? {
-            // The reader has gone: the rest of the buffer must not be written at the drop.
+            // The reader has gone: the rest must not be written at the drop.
             let (_stdout, _unwritten) = stdout.into_parts();
             return Ok(());
         }
@@ -47,7 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     if let Some(stop) = replay.stop() {
         crate::commands::to_stderr!("note: {stop}");
     }
-    // Checked last: the frames of a journal without its oldest segments are printed before the error.
+    // The frames of a journal without its oldest segments are printed before the error.
     JournalReader::open_complete(journal)?;
     Ok(())
 }

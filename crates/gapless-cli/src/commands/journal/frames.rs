@@ -1,5 +1,3 @@
-//! A frame as a line or as a JSON object.
-
 use crate::printable::escaped;
 use clap::Args;
 use gapless_stream::logger::{encoding_name, hexadecimal, kind_name, utc};
@@ -89,7 +87,6 @@ impl FrameForm {
     }
 }
 
-/// The timer in a frame, fired or requested.
 fn timer_of(frame: &Frame<'_>) -> Option<TimerFired> {
     let is_timer = matches!(frame.kind(), Kind::Timer | Kind::TimerRequest);
     TimerFired::from_bytes(frame.payload()).filter(|_| is_timer)

@@ -1,11 +1,4 @@
-//! `gapless journal`: inspects the journal of a service, a stream or a member, also of a running one. Only `restore`
-//! and `skip` write.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`verify`], [`dump`], [`tail`], [`info`], [`restore`], [`skip`], [`dead_letters`] | the subcommands |
-//! | `frames` | one frame as one line, or as one JSON object |
-//! | `directory` | resolves the directory of a command |
+//! Only `restore` and `skip` write.
 
 mod dead_letters;
 mod directory;

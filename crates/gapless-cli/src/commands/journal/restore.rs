@@ -1,5 +1,3 @@
-//! `gapless journal restore`.
-
 use super::directory::layout_of;
 use crate::commands::{CommandResult, print};
 use clap::Args;

@@ -1,5 +1,3 @@
-//! `gapless journal skip`.
-
 use super::directory::layout_of;
 use crate::commands::{CommandResult, print};
 use clap::Args;

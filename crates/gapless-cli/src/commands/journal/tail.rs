@@ -1,5 +1,3 @@
-//! `gapless journal tail`.
-
 use super::directory::journal_of;
 use super::frames::FrameForm;
 use crate::commands::pipe::{discard_output, is_reader_gone};
@@ -12,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(50);
-/// Limit of frames printed between two checks for Ctrl-C.
 const FRAMES_PER_TURN: usize = 1000;
 
 #[derive(Args)]
@@ -51,7 +48,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         if !closed_is_fine(stdout.flush())? {
             return discard_output(stdout);
         }
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         if interrupted.load(Ordering::Relaxed) {
             return Ok(());
         }

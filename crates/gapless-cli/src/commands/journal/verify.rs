@@ -1,5 +1,3 @@
-//! `gapless journal verify`.
-
 use super::directory::{journal_of, layout_of};
 use crate::commands::{CommandResult, ExitError, print};
 use clap::Args;
@@ -36,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new(), skips: Vec::new(), foreign: None },
     };
-    // A journal named by itself may be a copy without its directory.
+    // A journal named by itself may be a copy.
     let is_whole_directory = journal != arguments.directory;
     let of_member = layout_of(&arguments.directory).filter(|_| is_whole_directory);
     let of_member = of_member.map_or_else(Vec::new, |layout| member_errors(&layout));
@@ -96,7 +94,7 @@ fn member_errors(layout: &StreamLayout) -> Vec<ClusterError> {
 struct VerifyResult<'a> {
     report: &'a DirectoryReport,
     verdict: VerifyVerdict,
-    /// Reason of a refusal without damage: another format.
+    /// Refusal without damage: another format.
     foreign: Option<&'a str>,
     problems: &'a [String],
 }
@@ -111,10 +109,9 @@ const fn word(seen: &VerifyResult<'_>) -> &'static str {
     }
 }
 
-/// Record of deleted events of a command bus.
 type DeletedRecord = Result<Option<DeletedEvents>, BaseFileError>;
 
-/// Looks at the files that a command bus derives from the journal; their damage is reported as the journal's.
+/// Damage of a command bus's files is reported as the journal's.
 fn inspect_derived_files(directory: &Path) -> Result<Option<DerivedFiles>, Box<dyn std::error::Error>> {
     if !DerivedFiles::exist(directory) {
         return Ok(None);

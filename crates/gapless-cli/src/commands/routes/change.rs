@@ -1,5 +1,3 @@
-//! `gapless routes suspend`, `resume` and `drain`: change the routes of running processes.
-
 use super::super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::super::request::route;
 use super::super::{CommandResult, print};
@@ -27,9 +25,7 @@ pub(crate) struct Arguments {
     timeout: Duration,
 }
 
-/// Highest process id of the kernel.
 const PROCESS_ID_MAX: u32 = 1 << 22;
-/// Timeout of the search for silent processes.
 const ASKED_FOR: Duration = Duration::from_secs(1);
 
 fn process_id(text: &str) -> Result<u32, String> {
@@ -86,7 +82,6 @@ pub(crate) fn run(arguments: &Arguments, change: Change) -> CommandResult {
     Err(exit_error(format!("{} is not {} at {}: {why}", arguments.route, wanted.as_str(), late.join(", "))))
 }
 
-/// Silent processes among those meant: the servers of the route, and those of unknown routes.
 fn silent(
     domain: &Domain,
     arguments: &Arguments,

@@ -1,5 +1,3 @@
-//! `gapless routes`: lists the routes of a domain, once or at an interval, and changes them.
-
 mod change;
 pub(in crate::commands) mod text;
 mod unknown_servers;
@@ -72,11 +70,10 @@ enum ChangeCommand {
     Drain(change::Arguments),
 }
 
-/// Timeout of the processes' lists of routes; the others are left out.
+/// Processes that answer later are left out.
 const DISCOVERY_MAX: Duration = Duration::from_secs(5);
 
 impl Arguments {
-    /// Outcome without a matching route: no one serves it, or that is uncertain.
     fn none(&self, domain: &str, known: &[KnownRoute], is_any_silent: bool, is_any_unknown: bool) -> CommandResult {
         if !known.is_empty() {
             return Ok(());
@@ -151,7 +148,6 @@ fn show(arguments: &Arguments) -> CommandResult {
             return arguments.none(domain.name(), &known, !silent.is_empty(), !unknown_servers.reasons.is_empty());
         };
         is_again = true;
-        // Relaxed: the flag guards no data.
         if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed)) {
             return Ok(());
         }
@@ -163,7 +159,7 @@ struct UnknownServers {
 }
 
 impl UnknownServers {
-    /// Warnings of the discovery; if no server was found, also the processes that refuse connections.
+    /// Includes the processes that refuse connections, if no server was found.
     fn of(directory: &Path, is_in_doubt: bool) -> Self {
         let mut reasons = warnings::take();
         if is_in_doubt && reasons.is_empty() {
@@ -186,8 +182,7 @@ pub(crate) fn unreadable_in_json(unreadable: &[UnreadableCounters]) -> Value {
     Value::Array(unreadable.iter().map(object).collect())
 }
 
-/// Approximate number of a route's requests that were offered and not begun; both counters are read one after the
-/// other.
+/// Approximate: both counters are read one after the other.
 pub(crate) fn waiting<'a>(
     route: &str,
     instances: impl Iterator<Item = &'a InstanceReading>,

@@ -1,5 +1,3 @@
-//! The routes of a domain as text, with equal ones in one line.
-
 use crate::printable::escaped;
 use gapless_rpc::domain::KnownRoute;
 use gapless_rpc::message::Encoding;
@@ -7,16 +5,13 @@ use gapless_rpc::message::described::TypeDescription;
 use std::fmt::Write as _;
 
 const PROCESSES_MAX: usize = 8;
-/// Limit of characters in a cell, except for a route's name.
 const CELL_MAX: usize = 64;
-/// Cell of a route with an unknown description.
 const UNKNOWN: &str = "?";
 
-/// Formats a line for each route, version, types and state, with the instances that share them.
 pub(super) fn in_text(known: &[KnownRoute]) -> String {
     let head = ["ROUTE", "VERSION", "REQUEST → REPLY", "STATE", "INSTANCES", "WORKERS", "PROCESSES"].map(str::to_owned);
     let groups = together(known, |a, b| {
-        // A bridge is not an instance: it represents those of other machines.
+        // A bridge represents instances of other machines.
         let is_instance = a.stands_for.is_empty() && b.stands_for.is_empty();
         is_instance && (&a.route, a.state, &a.version, types(a)) == (&b.route, b.state, &b.version, types(b))
     });
@@ -36,7 +31,6 @@ pub(super) fn in_text(known: &[KnownRoute]) -> String {
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
-/// Formats a line for each type of a route's requests and replies, with the instances that share it.
 pub(super) fn types_in_text(known: &[KnownRoute]) -> String {
     let head = ["ROUTE", "SIDE", "TYPE", "ENCODING", "FINGERPRINT", "PROCESSES"].map(str::to_owned);
     let groups = together(known, |a, b| (&a.route, &a.types) == (&b.route, &b.types));
@@ -70,7 +64,7 @@ pub(super) const fn encoding(described: &TypeDescription) -> &'static str {
     }
 }
 
-/// Fingerprint of a type's shape; `-` if it is not compared.
+/// `-` if it is not compared.
 pub(super) fn fingerprint(described: &TypeDescription) -> String {
     match described.fingerprint {
         0 => "-".to_owned(),
@@ -78,7 +72,6 @@ pub(super) fn fingerprint(described: &TypeDescription) -> String {
     }
 }
 
-/// Groups equal routes, in order of first appearance.
 fn together(known: &[KnownRoute], is_same: impl Fn(&KnownRoute, &KnownRoute) -> bool) -> Vec<Vec<&KnownRoute>> {
     let mut groups: Vec<Vec<&KnownRoute>> = Vec::new();
     for route in known {
@@ -90,7 +83,6 @@ fn together(known: &[KnownRoute], is_same: impl Fn(&KnownRoute, &KnownRoute) -> 
     groups
 }
 
-/// Names the processes of a line, or the remote instances of a bridge.
 fn processes(group: &[&KnownRoute]) -> String {
     if let [bridge] = group
         && !bridge.stands_for.is_empty()
@@ -110,7 +102,6 @@ fn processes(group: &[&KnownRoute]) -> String {
     processes.join(", ")
 }
 
-/// Aligns rows, with two spaces between columns.
 pub(in crate::commands) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] =
         std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
@@ -126,7 +117,7 @@ pub(in crate::commands) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]
     text
 }
 
-/// Makes text of another process safe: escapes it, and cuts it to a cell.
+/// Escapes text of another process, and cuts it to a cell.
 pub(in crate::commands) fn cell(text: &str) -> String {
     let shown = escaped(text);
     let mut cell: String = shown.chars().take(CELL_MAX).collect();

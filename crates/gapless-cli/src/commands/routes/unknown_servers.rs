@@ -1,5 +1,4 @@
-//! Serving processes that accept no caller: they close a connection before the first packet, so their routes are
-//! unknown.
+//! Serving processes that close a connection before the first packet, so their routes are unknown.
 
 use gapless_agent::folder::Folder;
 use gapless_transport::peer_process::{PeerCredentials, PeerProcess};
@@ -10,12 +9,11 @@ use rustix::net::{connect, recv, socket_with};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
-/// Time in which such a process closes the connection; others wait for a hello.
+/// Others wait for a hello.
 const CLOSES_WITHIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 const SOCKETS_MAX: usize = 64;
 
-/// Reasons of the processes that refuse connections. Skips processes that cannot be tried; the regular request reports
-/// their errors.
+/// Skips processes that cannot be tried; the regular request reports their errors.
 pub(super) fn closed(directory: &Path) -> Vec<String> {
     let Ok(folder) = Folder::open(directory) else { return Vec::new() };
     // A long path does not fit a socket's address.
@@ -30,7 +28,7 @@ pub(super) fn closed(directory: &Path) -> Vec<String> {
     found
 }
 
-/// Reason of a refusal; `None`: the process has no id in this namespace.
+/// `None`: the process has no id in this namespace.
 fn reason(process: Option<PeerProcess>) -> String {
     let which = process.map_or_else(|| "a process".to_owned(), |process| format!("process {}", process.id()));
     match process {
@@ -43,7 +41,6 @@ fn reason(process: Option<PeerProcess>) -> String {
     }
 }
 
-/// Returns the process if it closes the connection at once.
 fn who_closes(path: &str) -> Option<Option<PeerProcess>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;

@@ -1,7 +1,5 @@
-//! [`Guarding`]: the server's side of its guard: reports starts and ends of programs, and never waits for it.
-//!
-//! Lines that do not fit the pipe are omitted; once the guard reads again, it gets the list of all running programs. So
-//! memory is bounded. A guard that ends is replaced.
+//! Never waits for the guard: lines that do not fit the pipe are omitted, and once the guard reads again, it gets the
+//! list of all running programs. So memory is bounded. A guard that ends is replaced.
 
 use super::guard::{COMMAND, start_of};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -15,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Pause between two guards, so that one that ends at once is not restarted in a loop.
+/// Avoids a loop if the guard ends at once.
 const NEXT_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Guarding {
@@ -25,15 +23,11 @@ pub(super) struct Guarding {
 struct GuardState {
     process: Child,
     started: Instant,
-    /// Input of the guard, non-blocking.
     input: File,
-    /// Bytes that did not fit the pipe, perhaps from the middle of a line.
+    /// Did not fit the pipe; perhaps from the middle of a line.
     unwritten: Vec<u8>,
-    /// Later lines were omitted.
     is_behind: bool,
-    /// Running programs with their start ticks.
     running: BTreeMap<u32, u64>,
-    /// The warning that it does not read was given.
     is_said: bool,
 }
 
@@ -56,7 +50,6 @@ impl Guarding {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports the start of a program, which has a process group of its own.
     pub(super) fn begin(&self, process_id: u32) {
         let start = start_of(process_id);
         let mut state = self.lock();
@@ -64,15 +57,14 @@ impl Guarding {
         state.tell(format_args!("+{process_id} {start}\n"));
     }
 
-    /// Reports an end or a kill, before the process id can be reused.
+    /// Called before the process id can be reused.
     pub(super) fn end(&self, process_id: u32) {
         let mut state = self.lock();
         state.running.remove(&process_id);
         state.tell(format_args!("-{process_id}\n"));
     }
 
-    /// Call it regularly: replaces a guard that has ended, and sends omitted lines to one that reads again. Returns a
-    /// message for the user, if any.
+    /// Call it regularly: replaces a guard that has ended, and sends omitted lines. Returns a message for the user.
     pub(super) fn look(&self) -> Option<String> {
         let mut state = self.lock();
         let state = &mut *state;
@@ -119,13 +111,10 @@ impl GuardState {
         self.write();
     }
 
-    /// Writes as far as there is room: the rest of a line first, then, after omitted lines, the list of running
-    /// programs.
     fn write(&mut self) {
         while self.write_some() {}
     }
 
-    /// Writes once; returns whether more may be written.
     fn write_some(&mut self) -> bool {
         if self.unwritten.is_empty() {
             if !std::mem::take(&mut self.is_behind) {
@@ -143,7 +132,6 @@ impl GuardState {
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
-            // Full or closed, which `look` handles.
             Err(_) => false,
         }
     }
@@ -151,7 +139,7 @@ impl GuardState {
 
 fn start() -> io::Result<(Child, File)> {
     let mut command = Command::new("/proc/self/exe");
-    // A group of its own, so that the Ctrl-C of a terminal does not reach it.
+    // The Ctrl-C of a terminal must not reach the guard.
     command.arg0("gapless").arg(COMMAND).process_group(0).current_dir("/");
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let input = File::from(OwnedFd::from(process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?));

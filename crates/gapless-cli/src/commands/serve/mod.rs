@@ -1,5 +1,3 @@
-//! `gapless serve`: runs a program as the worker of a route, one process for each request.
-
 pub(crate) mod guard;
 mod guarding;
 mod piped;
@@ -48,7 +46,7 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// The first interrupt lets begun requests finish; this many kill them.
+/// The first interrupt lets begun requests finish.
 const AT_ONCE: u32 = 2;
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
@@ -75,7 +73,6 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let count = Arc::clone(&interrupts);
     let work = move |request: &[u8], context: &CallContext| {
         worker::run(&guard, (&program, &words), request, || {
-            // Relaxed: the count guards no data.
             if count.load(Ordering::Relaxed) >= AT_ONCE {
                 Some("its server was ended at once")
             } else {
@@ -93,7 +90,6 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     };
     let served = served.map_err(options_error)?;
     announce(&format!("{} is served; Ctrl-C ends it when what has begun is done", arguments.route));
-    // Relaxed: the count guards no data.
     let is_over = || interrupts.load(Ordering::Relaxed) > 0 || !served.is_served();
     while sleep_until(Instant::now() + Duration::from_secs(60), is_over) {}
     served.drain();
@@ -104,8 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     Ok(())
 }
 
-/// Checks the guard from a thread of its own, and ends the program some time after the second interrupt, even if its
-/// end hangs.
+/// Ends the program some time after the second interrupt, even if its end hangs.
 fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> CommandResult {
     let (guard, interrupts) = (Arc::clone(guard), Arc::clone(interrupts));
     std::thread::Builder::new().name("gapless-guard".to_owned()).spawn(move || {
@@ -115,7 +110,6 @@ fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> CommandResu
             if let Some(said) = guard.look() {
                 let _ = writeln!(io::stderr(), "note: {said}");
             }
-            // Relaxed: the count guards no data.
             if interrupts.load(Ordering::Relaxed) >= AT_ONCE
                 && Instant::now() >= *ends_at.get_or_insert_with(|| Instant::now() + KILLED_WITHIN)
             {

@@ -1,9 +1,8 @@
-//! [`Piped`]: the bytes of a program's pipe as a message. Callers with JSON may send JSON to a program, and get its
-//! JSON.
+//! Callers with JSON may send JSON to a program, and get its JSON.
 
 use gapless_rpc::{Encoding, Json, Message, MessageError};
 
-/// Bytes on the wire; in JSON, an object passes unchanged.
+/// JSON objects pass unchanged.
 pub(super) struct Piped(pub Vec<u8>);
 
 impl Message for Piped {
@@ -22,7 +21,6 @@ impl Message for Piped {
         Message::decode(bytes).map(Self)
     }
 
-    /// Returns an object unchanged, else the JSON of bytes: a text or an array of numbers.
     fn to_json(&self) -> Result<Vec<u8>, MessageError> {
         let is_object = self.0.trim_ascii_start().starts_with(b"{");
         match is_object.then(|| Json::new(self.0.as_slice())) {
@@ -31,7 +29,6 @@ impl Message for Piped {
         }
     }
 
-    /// Takes the text of an object, else the bytes of a text or of an array of numbers.
     fn from_json(text: &[u8]) -> Result<Self, MessageError> {
         if text.trim_ascii_start().starts_with(b"{") {
             return Json::new(text).map(|json| Self(json.into_text()));

@@ -1,14 +1,10 @@
-//! Checks that a program can be started, when serving begins rather than at the first request.
+//! Errors of a program are found when serving begins rather than at the first request.
 
 use crate::commands::UsageError;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Searches `program` like its start does: a path directly, a name in the directories of PATH.
-///
-/// # Errors
-/// A program that is missing, is not a file, or may not be executed.
 pub(super) fn check(program: &OsStr) -> Result<(), UsageError> {
     let path = Path::new(program);
     if program.as_encoded_bytes().contains(&b'/') {
@@ -23,7 +19,6 @@ pub(super) fn check(program: &OsStr) -> Result<(), UsageError> {
         let file = folder.join(program);
         match reason_against(&file) {
             None => return Ok(()),
-            // Like a shell, continues with later directories of PATH.
             Some(found) if file.is_file() => reason = Some(format!("{}: {found}", file.display())),
             Some(_) => {}
         }

@@ -1,11 +1,8 @@
-//! One process for each request: its standard input is the request, its standard output the reply.
+//! One process for each request: its standard input is the request, its standard output the reply. Nothing here waits
+//! for a pipe that the process's own children hold open. It has a process group of its own, so that a Ctrl-C lets it
+//! finish, and a timeout kills its children, too.
 //!
-//! Nothing here waits for a pipe that the process's own children hold open: when the process has ended, its output so
-//! far is the reply. It has a process group of its own, so that a Ctrl-C on the terminal lets it finish, and so that a
-//! timeout kills its children, too.
-//!
-//! A lack of descriptors, memory or processes is not a refusal: the request waits until the program can be started, and
-//! a running request takes no more descriptors.
+//! A lack of descriptors, memory or processes is not a refusal: the request waits until the program can be started.
 
 use super::guarding::Guarding;
 use crate::commands::to_stderr;
@@ -26,26 +23,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const REPLY_LENGTH_MAX: usize = 16 << 20;
-/// Limit of standard error in the text of a refusal; the beginning is kept.
+/// The beginning of standard error is kept in a refusal.
 const ERROR_LENGTH_MAX: usize = 8 << 10;
-/// Limit of one read, before the other pipes have their turn.
+/// The other pipes then have their turn.
 const READ_PER_TURN_BYTES: usize = 1 << 20;
-/// Interval of checks whether the process must end.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Pause before a start that failed by a shortage is retried.
 const START_AGAIN: Duration = Duration::from_millis(100);
-/// Interval of warnings about a shortage.
 const NOTE_INTERVAL_NS: u64 = 1_000_000_000;
 /// Refusal codes other than exit codes, as used by shells, `env` and `timeout`.
 const CODE_OUR_FAILURE: u32 = 125;
 const CODE_NOT_STARTED: u32 = 127;
 const CODE_SIGNAL: u32 = 128;
 
-/// Runs `program` for one request, until `reason_to_end` returns a reason to kill it.
+/// Kills `program` when `reason_to_end` returns a reason.
 ///
 /// # Errors
-/// That reason; a program that cannot be started, or exits with a code other than 0, which becomes the refusal's code.
-/// Its standard error is the text.
+///
+/// That reason; a program that cannot be started, or exits with a code other than 0, which becomes the refusal's code,
+/// with its standard error as the text.
 pub(super) fn run(
     guard: &Guarding,
     (program, words): (&OsString, &[OsString]),
@@ -80,7 +75,6 @@ pub(super) fn run(
         if is_over {
             break;
         }
-        // The return drops the process, which kills it.
         if let Some(reason) = reason_to_end() {
             return Err(killed(reason));
         }
@@ -89,11 +83,10 @@ pub(super) fn run(
     if status.success() { Ok(pipes.output) } else { Err(refusal(program, status, &pipes.error)) }
 }
 
-/// Warns that a request waits, at most once a second over all workers.
+/// Warns at most once a second over all workers.
 fn note_shortage(program: &OsString, error: &io::Error) {
     static NEXT_NS: AtomicU64 = AtomicU64::new(0);
     let now_ns = monotonic_ns();
-    // Relaxed: it guards no data.
     let next_ns = NEXT_NS.load(Ordering::Relaxed);
     let is_mine =
         |at_ns| NEXT_NS.compare_exchange(at_ns, now_ns + NOTE_INTERVAL_NS, Ordering::Relaxed, Ordering::Relaxed);
@@ -111,7 +104,7 @@ fn refusal(program: &OsString, status: ExitStatus, error: &[u8]) -> Refusal {
     Refusal::new(code, if said.is_empty() { format!("{}: {status}", program.display()) } else { said })
 }
 
-/// The process; on drop, a running process is killed with its children.
+/// Killed with its children on drop.
 struct RunningProgram<'guard> {
     child: Child,
     guard: &'guard Guarding,
@@ -119,9 +112,8 @@ struct RunningProgram<'guard> {
 }
 
 impl RunningProgram<'_> {
-    /// Takes the exit status of an ended process.
     fn wait(&mut self) -> io::Result<ExitStatus> {
-        // The id is not reused before the process has been waited for.
+        // The id is not reused before `wait`.
         self.guard.end(self.child.id());
         self.has_ended = true;
         self.child.wait()
@@ -130,7 +122,7 @@ impl RunningProgram<'_> {
 
 impl Drop for RunningProgram<'_> {
     fn drop(&mut self) {
-        // No kill after `wait`: the id may be another's.
+        // The id may be another's after `wait`.
         if self.has_ended {
             return;
         }
@@ -143,7 +135,7 @@ impl Drop for RunningProgram<'_> {
 
 struct WorkerPipes<'a> {
     process: Pid,
-    /// Readable at the end of the process; `None` if there was no descriptor left, then `waitid` is polled.
+    /// Readable at the end of the process; `None` without a descriptor, then `waitid` is polled.
     exit: Option<OwnedFd>,
     stdin: Option<File>,
     stdout: Option<File>,
@@ -173,10 +165,9 @@ impl<'a> WorkerPipes<'a> {
         })
     }
 
-    /// Waits for an event for a while, and handles it. Returns true when the process has ended and its output is
-    /// complete.
+    /// Handles an event, if one comes in a while. True when the process has ended and its output is complete.
     fn turn(&mut self) -> io::Result<bool> {
-        // Checked before reading: output written before the end is complete once the end is seen.
+        // Checked before reading: output written before the end is then complete.
         let has_ended = {
             let mut polled: Vec<_> = self.exit.iter().map(|exit| PollFd::new(exit, PollFlags::IN)).collect();
             polled.extend(self.stdin.iter().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
@@ -195,14 +186,13 @@ impl<'a> WorkerPipes<'a> {
         let output = output.min((REPLY_LENGTH_MAX + 1).saturating_sub(self.output.len()));
         read(&mut self.stdout, &mut self.output, output)?;
         read(&mut self.stderr, &mut self.error, error)?;
-        // The rest is read, too, so that the process does not block on a full pipe.
+        // The rest is read, so that the process does not block on a full pipe.
         self.error.truncate(ERROR_LENGTH_MAX);
         Ok(has_ended)
     }
 }
 
 impl WorkerPipes<'_> {
-    /// Whether the process has ended, without taking its status.
     fn has_ended(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(self.process), options) {
@@ -213,7 +203,6 @@ impl WorkerPipes<'_> {
     }
 }
 
-/// Writes as far as there is room; closes the pipe after the last byte, or when its reader has gone.
 fn write(pipe: &mut Option<File>, bytes: &mut &[u8]) -> io::Result<()> {
     while let Some(file) = pipe {
         if bytes.is_empty() {
@@ -232,14 +221,12 @@ fn write(pipe: &mut Option<File>, bytes: &mut &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes to read now: after the end of the process, the content of the pipe and no more, since its children may go on
-/// writing.
+/// An ended process's children may go on writing, so only the pipe's present content is read.
 fn to_read(pipe: &Option<File>, has_ended: bool) -> io::Result<usize> {
     let Some(file) = pipe.as_ref().filter(|_| has_ended) else { return Ok(READ_PER_TURN_BYTES) };
     Ok(usize::try_from(ioctl_fionread(file)?).unwrap_or(usize::MAX))
 }
 
-/// Reads available bytes, at most `count_max`; closes the pipe at its end.
 fn read(pipe: &mut Option<File>, into: &mut Vec<u8>, count_max: usize) -> io::Result<()> {
     let mut piece = [0; 16 << 10];
     let until = into.len().saturating_add(count_max);
@@ -272,7 +259,6 @@ mod tests {
         }
         let guard = Guarding::start().unwrap();
         let (cat, words) = (OsString::from("sh"), ["-c", "cat; exit 3"].map(OsString::from));
-        // Too few for its pipes, then just enough.
         for count in 0..12 {
             let (few, looks) = (RefCell::new(Some(leave_files(count))), Cell::new(0));
             let refused = run(&guard, (&cat, &words), b"request", || {
@@ -304,7 +290,6 @@ mod tests {
         writer.write_all(&written).unwrap();
         let (mut pipe, mut read_bytes) = (Some(File::from(OwnedFd::from(reader))), Vec::new());
         let count = to_read(&pipe, true).unwrap();
-        // A child of the process continues to write.
         writer.write_all(b"more").unwrap();
         read(&mut pipe, &mut read_bytes, count).unwrap();
         assert!(read_bytes == written, "{} bytes", read_bytes.len());

@@ -1,5 +1,3 @@
-//! `gapless stream bridge`.
-
 use super::location::StreamLocation;
 use super::relaying;
 use crate::commands::{CommandResult, UsageError};

@@ -1,5 +1,3 @@
-//! `gapless stream dispatch`.
-
 use super::location::StreamLocation;
 use super::relaying;
 use crate::commands::CommandResult;
@@ -19,7 +17,7 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let upstream = arguments.location.config()?;
     let (ours, mut options) = relaying::options(&upstream, &arguments.to, "; its nodes need no dispatcher")?;
     options.persistence = ours.persistence;
-    // To the sequencer, all nodes here are one.
+    // All nodes here are one to the sequencer.
     options.throttle = ours.throttle;
     relaying::run(&upstream, &options, None)
 }

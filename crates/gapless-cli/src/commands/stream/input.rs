@@ -1,4 +1,4 @@
-//! Lines of standard input or a file, read ahead by a thread, a few blocks at most, so that the caller never waits.
+//! Lines are read ahead by a thread, a few blocks at most, so that the caller never waits.
 
 use crate::standard_streams;
 use std::fs::File;
@@ -12,14 +12,12 @@ use std::time::Duration;
 const BLOCKS: usize = 16;
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Opens the input, on the reading thread.
 type OpenInput = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
 
 /// Whole lines; the last one of the input may lack its line feed.
 type LineBlock = Result<Vec<u8>, String>;
 
 pub(super) enum NextLine<'a> {
-    /// A line without its line end.
     Line(&'a [u8]),
     NotYet,
     End,
@@ -34,8 +32,7 @@ pub(super) struct InputLines {
 }
 
 impl InputLines {
-    /// Reads the lines of `file`, or of standard input if it is `None` or `-`. The limit of a line is `length_max`
-    /// bytes.
+    /// A line has at most `length_max` bytes.
     pub(super) fn open(file: Option<&Path>, length_max: usize) -> Result<Self, String> {
         let (name, open): (String, OpenInput) = match file.filter(|file| *file != Path::new("-")) {
             Some(file) => {
@@ -55,7 +52,7 @@ impl InputLines {
         };
         let (sender, blocks) = sync_channel(BLOCKS);
         let thread = Builder::new().name("input".to_owned());
-        // Not joined: it may wait forever for a terminal, or for the writer of a pipe.
+        // Never joined: the thread may wait forever for a terminal or a pipe's writer.
         thread
             .spawn(move || {
                 let opened = open().map_err(|error| error.to_string());
@@ -86,7 +83,6 @@ impl InputLines {
         Ok(NextLine::Line(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// Sleeps until there is more input, or until the timeout.
     pub(super) fn wait(&mut self, timeout: Duration) -> Result<(), String> {
         if self.position < self.block.len() || self.is_ended {
             std::thread::sleep(timeout);
@@ -100,7 +96,6 @@ impl InputLines {
         Ok(())
     }
 
-    /// Lines returned so far, which is the number of the last one.
     pub(super) const fn count(&self) -> u64 {
         self.count
     }
@@ -126,7 +121,6 @@ fn read_ahead(
         let whole = if read == 0 {
             rest.len()
         } else {
-            // The bytes before `begin` contain no line feed.
             rest[begin..].iter().rposition(|byte| *byte == b'\n').map_or(0, |index| begin + index + 1)
         };
         if rest.len() - whole > length_max {
@@ -134,7 +128,6 @@ fn read_ahead(
         }
         if whole > 0 {
             let after = rest.split_off(whole);
-            // The receiver has gone.
             if sender.send(Ok(std::mem::replace(&mut rest, after))).is_err() {
                 return Ok(());
             }

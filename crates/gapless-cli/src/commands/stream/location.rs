@@ -1,5 +1,3 @@
-//! Locates a stream: by its configuration file, or by the directory of one over shared memory.
-
 use crate::commands::UsageError;
 use clap::Args;
 use gapless_agent::regular_file::read_piped_text;
@@ -8,7 +6,6 @@ use gapless_stream::options::EventStreamOptions;
 use gapless_wire::soup::Field;
 use std::path::PathBuf;
 
-/// Environment variable that names the file if `--config` does not.
 const VARIABLE: &str = "GAPLESS_STREAM";
 
 #[derive(Args)]

@@ -1,19 +1,3 @@
-//! `gapless stream`: runs a stream, publishes into it, reads it, over the transport that its file configures.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`archive`], [`status`], [`control`] | the subcommands |
-//! | `relaying` | the shared part of `dispatch`, `bridge` and `archive` |
-//! | `text_archive` | the text of an archive, which survives a full disk |
-//! | `text_file` | a stream as readable text in a file |
-//! | `nodes` | the connected nodes, for `status` |
-//! | `location` | the stream named by `--config` or `--directory` |
-//! | `output` | a node's events, on standard output |
-//! | `reading` | a node that prints the requested messages |
-//! | `waiting` | notices about a wait, on standard error |
-//! | `input` | lines of standard input or a file, read ahead |
-//! | `publishing` | publishes lines as fast as the stream takes them |
-
 mod archive;
 mod bridge;
 mod control;

@@ -1,5 +1,3 @@
-//! `gapless stream node`.
-
 use super::input::InputLines;
 use super::location::NodeLocation;
 use super::output::{FormArguments, note};
@@ -44,7 +42,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let (interrupted, begun) = (interrupt()?, Instant::now());
     let mut waits = WaitMonitor::new();
     let (mut was_connected, mut is_halted) = (false, false);
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         let turn = publishing.turn(&mut node)?;
         let polled = node.poll(FRAMES_PER_POLL, |event| {

@@ -1,12 +1,9 @@
-//! The connected nodes of a stream, for `gapless stream status`: as a table and as JSON.
-
 use crate::printable::escaped;
 use gapless_client::control::NodeReading;
 use gapless_client::control_messages::NodeRow;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Titles of the columns; the last columns are numbers.
 const TITLES: [&str; 11] = [
     "node",
     "where",
@@ -20,7 +17,6 @@ const TITLES: [&str; 11] = [
     "read/s",
     "published/s",
 ];
-/// Number of left-aligned text columns.
 const WORDS: usize = 4;
 
 pub(crate) fn in_json(nodes: &[NodeReading]) -> Value {
@@ -46,7 +42,6 @@ pub(crate) fn in_json(nodes: &[NodeReading]) -> Value {
     nodes.iter().map(node).collect()
 }
 
-/// Formats a row for each node; empty without nodes.
 pub(super) fn in_text(nodes: &[NodeReading]) -> String {
     if nodes.is_empty() {
         return String::new();
@@ -72,7 +67,7 @@ fn cells(NodeReading { row, read_per_s, published_per_s }: &NodeReading) -> [Str
         (None, Some(address)) => address.to_string(),
         (None, None) => "-".to_owned(),
     };
-    // A name comes from the node, so control characters are escaped.
+    // A name comes from the node.
     let name = escaped(&row.name);
     let name = if name.is_empty() { "-".to_owned() } else { name };
     let position = if row.position == 0 { "-".to_owned() } else { row.position.to_string() };

@@ -1,5 +1,3 @@
-//! Prints a node's messages and events on standard output.
-
 use crate::commands::closed_is_fine;
 use clap::Args;
 use gapless_client::node::NodeEvent;
@@ -33,17 +31,16 @@ impl FormArguments {
     }
 }
 
-/// Standard output. After its reader has gone, nothing more is written, which is not an error.
+/// A reader that has gone is not an error; nothing more is written.
 pub(super) struct EventOutput {
     logger: Logger,
     line: Vec<u8>,
     stdout: Option<BufWriter<Stdout>>,
-    /// Error to report at the next flush, because a poll's callback cannot end the poll.
+    /// Reported at the next flush: a poll's callback cannot end the poll.
     failure: Option<io::Error>,
 }
 
 impl EventOutput {
-    /// Prints `event` if it is part of the stream; returns whether it is.
     pub(super) fn event(&mut self, event: &NodeEvent<'_>) -> bool {
         self.line.clear();
         if !self.logger.line(event, &mut self.line) {
@@ -56,7 +53,7 @@ impl EventOutput {
         true
     }
 
-    /// Flushes; returns whether the reader is still there.
+    /// Returns whether the reader is still there.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         if let Some(stdout) = &mut self.stdout {
             let flushed = stdout.flush();
@@ -74,13 +71,12 @@ impl EventOutput {
             false
         });
         if !is_open && let Some(stdout) = self.stdout.take() {
-            // The rest must not be written again when the buffer is dropped.
+            // The rest must not be written again at the drop.
             let (_stdout, _unwritten) = stdout.into_parts();
         }
     }
 }
 
-/// Prints a notice about the node itself, which is not part of the stream.
 pub(super) fn note(event: &NodeEvent<'_>) {
     match event {
         NodeEvent::Lapped { sequence, released_sequence } => {

@@ -1,5 +1,3 @@
-//! `gapless stream publish`.
-
 use super::input::InputLines;
 use super::location::NodeLocation;
 use super::output::note;
@@ -36,27 +34,24 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "a number of lines from 0.001 is expected".to_owned())
 }
 
-/// Sleep while neither input nor stream is ready.
 const PAUSE: Duration = Duration::from_millis(1);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES_PER_POLL: usize = 1024;
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let mut config = arguments.location.config()?;
-    // Earlier messages need not be read: the sequencer reports the number it expects.
+    // The sequencer reports the number it expects.
     config.node.start = Start::Live;
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;
     let lines = InputLines::open(arguments.file.as_deref(), arguments.publish.line_length_max(longest))?;
     let mut publishing = LinePublisher::new(&arguments.publish, lines, arguments.rate);
     let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));
     let interrupted = interrupt()?;
-    // Visible on a terminal only.
     let progress = ProgressBar::new_spinner();
     let (patience, begun) = (Duration::from_secs(arguments.timeout), Instant::now());
     let (mut last_progress, mut shown) = (begun, begun);
     let (mut is_halted, mut was_connected) = (false, false);
     let mut waits = WaitMonitor::new();
     let outcome = loop {
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         if interrupted.load(Ordering::Relaxed) {
             break Err("interrupted".into());
         }

@@ -1,5 +1,3 @@
-//! Publishes lines as fast as the stream takes them; a line that does not fit waits for the next turn.
-
 use super::input::{InputLines, NextLine};
 use clap::Args;
 use gapless_client::ClientError;
@@ -36,7 +34,6 @@ impl PublishArguments {
         self.token.as_deref().map(token_of)
     }
 
-    /// Limit of a line, for messages of up to `message_length_max` bytes.
     pub(super) const fn line_length_max(&self, message_length_max: usize) -> usize {
         if self.hex { 2 * message_length_max } else { message_length_max }
     }
@@ -45,9 +42,7 @@ impl PublishArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PublishTurn {
     Busy,
-    /// No line is ready or due.
     Idle,
-    /// The stream takes no line at present.
     Full,
     Done,
 }
@@ -57,15 +52,11 @@ pub(super) struct LinePublisher {
     message_type: MessageType,
     hex: bool,
     names_session: bool,
-    /// Set once the session is open, if it has a name.
     resumption: Option<Resumption>,
-    /// Line that did not fit.
     waiting: Option<Vec<u8>>,
-    /// Interval of lines, if a rate is given.
     interval: Option<Duration>,
     next_due: Instant,
     pub(super) published: u64,
-    /// Lines that the stream has already.
     pub(super) passed_over: u64,
 }
 
@@ -138,8 +129,8 @@ impl LinePublisher {
         Ok(PublishTurn::Busy)
     }
 
-    /// Closes the session after all its messages have come back. A named session stays, so that it can be continued. A
-    /// halted stream receives the close at once, and handles it after it is resumed.
+    /// Waits until all messages have come back. A named session stays, so that it can be continued. A halted stream
+    /// handles the close after it is resumed.
     pub(super) fn finish(&self, node: &mut StreamNode<AnyLink>, is_halted: bool) {
         if self.names_session {
             return;
@@ -154,7 +145,6 @@ impl LinePublisher {
         }
     }
 
-    /// Sleeps until there is more input or a line is due, at most `pause`.
     pub(super) fn wait(&mut self, pause: Duration) -> Result<(), String> {
         let until_due = self.next_due.saturating_duration_since(Instant::now());
         if until_due.is_zero() {
@@ -165,7 +155,6 @@ impl LinePublisher {
         }
     }
 
-    /// Returns the next line's payload, or the reason for its absence.
     fn next(&mut self) -> Result<Result<Vec<u8>, PublishTurn>, String> {
         let hex = self.hex;
         let payload = match self.lines.next()? {
@@ -188,5 +177,4 @@ fn bytes_of(line: &[u8]) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "an even number of hexadecimal digits and nothing else is expected".to_owned())
 }
 
-/// Limit of the close, and before it of the return of an interrupted run's messages.
 pub(super) const FINISH_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,5 +1,3 @@
-//! A node that prints the requested messages.
-
 use super::output::{EventOutput, note};
 use super::waiting::WaitMonitor;
 use crate::commands::pipe::is_reader_gone;
@@ -9,7 +7,6 @@ use gapless_client::node::{AnyLink, NodeEvent, NodeLink, NodeState, Start, Strea
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Limit of frames between two checks of Ctrl-C and of the reader.
 const FRAMES_PER_POLL: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -22,10 +19,6 @@ pub(super) struct TimeoutArguments {
 }
 
 impl TimeoutArguments {
-    /// Checks the time that `node` has waited for an answer of the sequencer since `begun`.
-    ///
-    /// # Errors
-    /// The timeout is over.
     pub(super) fn check(&self, node: &StreamNode<AnyLink>, begun: Instant) -> CommandResult {
         let patience = Duration::from_secs(self.timeout);
         if begun.elapsed() > patience { Err(silent(node, patience).into()) } else { Ok(()) }
@@ -36,7 +29,6 @@ impl TimeoutArguments {
 pub(super) struct ReadExtent {
     pub(super) last_sequence: Option<u64>,
     pub(super) lines: Option<u64>,
-    /// Prints later messages, too.
     pub(super) follows: bool,
 }
 
@@ -74,10 +66,9 @@ pub(super) fn print(
                 left -= 1;
             }
         });
-        // Prints the messages read before a failure.
+        // Messages read before a failure are printed, too.
         let is_read = output.flush()?;
         let count = polled?;
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
         if !is_read || interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -97,7 +88,6 @@ pub(super) fn print(
     Ok(())
 }
 
-/// Error after the timeout without an answer.
 pub(super) fn silent(node: &StreamNode<AnyLink>, patience: Duration) -> String {
     let failure = node.connect_failure().map(|failure| format!(" ({failure})")).unwrap_or_default();
     let (peer, patience_s) = (node.link().peer(), patience.as_secs_f64());

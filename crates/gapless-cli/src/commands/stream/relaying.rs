@@ -1,5 +1,3 @@
-//! Relays a stream until Ctrl-C, for `dispatch`, `bridge` and `archive`.
-
 use super::sequencer::{PAUSE, addresses, recovered};
 use super::text_archive::TextArchive;
 use crate::commands::{CommandResult, UsageError, announce, interrupt};
@@ -14,13 +12,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Limit of the time for writing the rest of the text at the end; the next run writes the rest.
+/// The next run writes the rest.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Options of the stream itself, and of a relay in the directory `to` with the same limits. `needless` is the reason
-/// for which the stream's own directory needs no relay.
+/// `needless`: reason for which the stream's own directory needs no relay.
 ///
 /// # Errors
+///
 /// `to` is the stream's own directory; the file configures no stream.
 pub(super) fn options(
     upstream: &StreamConfig,
@@ -39,7 +37,6 @@ pub(super) fn options(
     Ok((ours, options))
 }
 
-/// Relays the stream of `upstream` according to `options`, and writes its text to `text`.
 pub(super) fn run(
     upstream: &StreamConfig,
     options: &EventStreamOptions,
@@ -50,7 +47,6 @@ pub(super) fn run(
     announce(&format!("looking for the stream at {}", link.peer()));
     let stream = match EventStream::relay(options, Box::new(link), Start::First, &interrupted) {
         Ok(stream) => stream,
-        // Ctrl-C came before the stream did.
         Err(StreamError::Client(ClientError::Closed)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
@@ -60,7 +56,6 @@ pub(super) fn run(
         recovered(&stream),
         addresses(options)
     ));
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         if let Some(failure) = stream.failure() {
             return Err(failure.into());

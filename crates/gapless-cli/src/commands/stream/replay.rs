@@ -1,5 +1,3 @@
-//! `gapless stream replay`.
-
 use super::location::StreamLocation;
 use super::output::FormArguments;
 use super::reading;

@@ -1,5 +1,3 @@
-//! `gapless stream sequencer`.
-
 use super::location::StreamLocation;
 use crate::commands::{CommandResult, announce, interrupt};
 use clap::Args;
@@ -31,7 +29,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
         addresses(&options),
         stream.plan().to_string().trim_end().replace('\n', "; ")
     ));
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         if let Some(failure) = stream.failure() {
             return Err(failure.into());

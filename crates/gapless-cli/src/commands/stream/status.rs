@@ -1,5 +1,4 @@
-//! `gapless stream status`: reads the counters in the stream's directory, without writing, and asks the stream's socket
-//! for its nodes.
+//! Counters are read from the directory, without writing; nodes are asked for at the stream's socket.
 
 use super::location::StreamLocation;
 use super::nodes;
@@ -46,7 +45,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 struct CounterSample {
     at: Instant,
     process: u32,
-    /// The process id belongs to this process namespace.
+    /// The process id belongs to this namespace.
     is_visible: bool,
     values: Vec<(String, u64)>,
 }
@@ -69,7 +68,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
     let interrupted = interrupt()?;
     let mut feed = StatusFeed::new(Controller::new(directory).with_wait_reporter(print_wait_note));
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     let mut before = sample(&layout)?;
@@ -125,14 +123,11 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
     }
 }
 
-/// Result of asking for the stream's state and its nodes.
 enum StatusAnswer {
     Read(StatusReading),
-    /// The process exists, but does not answer.
     Silent(String),
-    /// The request failed; the counters are still shown.
     Failed(ClientError),
-    /// A service or a command bus, which has no socket.
+    /// A service or a command bus has no socket.
     Closed,
 }
 
@@ -159,7 +154,6 @@ impl StatusAnswer {
         }
     }
 
-    /// Adds the answer to `status`; returns the nodes.
     fn write_status(&self, status: &mut Map<String, Value>) -> &[NodeReading] {
         status.insert("answers".to_owned(), json!(matches!(self, Self::Read(_))));
         match self {
@@ -177,7 +171,6 @@ impl StatusAnswer {
     }
 }
 
-/// Fault of a running relay or cluster member, if any.
 fn illness(directory: &Path, now: &CounterSample) -> Option<String> {
     if now.value("relay.connected") == Some(0) {
         return Some("its stream is not there; it looks for it".to_owned());
@@ -186,7 +179,6 @@ fn illness(directory: &Path, now: &CounterSample) -> Option<String> {
         Ok(AdminAnswer::Status(report)) => report.illness().map(str::to_owned),
         Ok(AdminAnswer::Refused(reason)) => Some(reason),
         Ok(_) => None,
-        // Not a member's stream.
         Err(ClusterError::System { source, .. }) if source.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(error.to_string()),
     }
@@ -202,14 +194,14 @@ fn write_stream(stream: &StreamState, status: &mut Map<String, Value>) {
     status.insert("feed_ended".to_owned(), json!(stream.has_feed_ended));
 }
 
-/// Counters of the running sequencer, if any. The file of a killed process is still there.
+/// `None` also for the file of a killed process.
 fn sample(layout: &StreamLayout) -> Result<Option<CounterSample>, Box<dyn std::error::Error>> {
     if !layout.counters().exists() {
         return Ok(None);
     }
     let reader = CountersReader::open(layout.counters())?;
     let process = reader.owner_pid();
-    // Checks the owner, not the process id, which may belong to another namespace, and there to another process.
+    // The process id may belong to another namespace, and there to another process.
     if !reader.is_owned() {
         return Ok(None);
     }
@@ -243,7 +235,6 @@ fn status(
     if !now.is_visible {
         status.insert("process_in_other_namespace".to_owned(), json!(true));
     }
-    // A relay has no sequencer of its own.
     let last = now.value("sequencer.last_sequence").or_else(|| now.value("relay.last_sequence"));
     status.insert("last_sequence".to_owned(), json!(last));
     for (name, counter) in [("journal_lag", "journaler.last_sequence"), ("sync_lag", "sync.last_sequence")] {
@@ -266,7 +257,6 @@ fn status(
             status.insert(name.to_owned(), json!((new.saturating_sub(old) as f64 / seconds).round()));
         }
     }
-    // Connected nodes and errors keep the labels of their counters.
     for (label, value) in &now.values {
         if !matches!(
             &**label,

@@ -1,5 +1,3 @@
-//! `gapless stream tail`.
-
 use super::location::NodeLocation;
 use super::output::FormArguments;
 use super::reading;

@@ -1,5 +1,4 @@
-//! [`TextArchive`]: the text of an archive. It survives a full disk: the file is opened again and continued after its
-//! last whole line.
+//! Survives a full disk: the file is opened again and continued after its last whole line.
 
 use super::text_file::{BoxedError, FRAMES_PER_POLL, TextFile};
 use super::waiting::print_wait_note;
@@ -8,12 +7,10 @@ use gapless_agent::wait_notices::WaitNotices;
 use gapless_stream::event_stream::EventStream;
 use std::path::{Path, PathBuf};
 
-/// Pause between two attempts to write, ns.
 const PAUSE_NS: u64 = 1_000_000_000;
 
 pub(super) struct TextArchive {
     path: PathBuf,
-    /// `None` while the file cannot be written.
     file: Option<TextFile>,
     next_attempt_ns: u64,
     notices: WaitNotices,
@@ -21,15 +18,12 @@ pub(super) struct TextArchive {
 }
 
 impl TextArchive {
-    /// # Errors
-    /// Errors of [`TextFile::open`].
     pub(super) fn open(path: &Path) -> Result<Self, BoxedError> {
         let file = Some(TextFile::open(path)?);
         Ok(Self { path: path.to_owned(), file, next_attempt_ns: 0, notices: WaitNotices::at_once(), is_behind: false })
     }
 
-    /// Writes the new frames of `stream`; returns whether there may be more. A file that cannot be written is reported
-    /// and retried.
+    /// A failed write is reported and retried. Returns whether there may be more frames.
     pub(super) fn follow(&mut self, stream: &EventStream) -> bool {
         let now_ns = monotonic_ns();
         if now_ns < self.next_attempt_ns {
@@ -45,10 +39,6 @@ impl TextArchive {
         })
     }
 
-    /// Like [`follow`](Self::follow), without a pause.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(super) fn attempt(&mut self, stream: &EventStream) -> Result<bool, BoxedError> {
         let mut file = match self.file.take() {
             Some(file) => file,

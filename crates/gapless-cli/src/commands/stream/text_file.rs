@@ -1,4 +1,4 @@
-//! A stream as readable text in a resumable file: a run continues after the last whole line of the previous one.
+//! A run continues after the last whole line of the previous one.
 
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_stream::event_stream::EventStream;
@@ -8,7 +8,6 @@ use std::io;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Size of a backward read from the end of the file.
 const BLOCK_BYTES: u64 = 64 << 10;
 pub(super) const FRAMES_PER_POLL: usize = 4096;
 
@@ -23,7 +22,6 @@ pub(super) struct TextFile {
 }
 
 impl TextFile {
-    /// Opens or creates the file, and cuts off an incomplete last line.
     pub(super) fn open(path: &Path) -> Result<Self, BoxedError> {
         let said = |error: io::Error| format!("{}: {error}", path.display());
         let mut file =
@@ -43,10 +41,10 @@ impl TextFile {
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), start, line: Vec::new(), node: None })
     }
 
-    /// Writes the new frames of `stream`; returns their number. Unusable after an error.
+    /// Returns the number of new frames. Unusable after an error.
     pub(super) fn follow(&mut self, stream: &EventStream) -> Result<usize, BoxedError> {
         if self.node.is_none() {
-            // A relay that has lost its end, or was restarted from the beginning, receives these frames again.
+            // A relay that was restarted from the beginning receives these frames again.
             if matches!(self.start, Start::Sequence(next) if next > stream.released_sequence() + 1) {
                 return Ok(0);
             }
@@ -65,7 +63,6 @@ impl TextFile {
         Ok(polled?)
     }
 
-    /// Closes the file without writing the buffer.
     pub(super) fn discard(self) {
         let _unwritten = self.file.into_parts();
     }
@@ -76,7 +73,6 @@ fn end_of_lines(file: &mut File) -> io::Result<u64> {
     Ok(line_feed_before(file, length)?.map_or(0, |position| position + 1))
 }
 
-/// Last line of the first `length` bytes, which end with it; cut after its sequence.
 fn last_line(file: &mut File, length: u64) -> io::Result<Option<String>> {
     let Some(before) = length.checked_sub(1) else { return Ok(None) };
     let start = line_feed_before(file, before)?.map_or(0, |position| position + 1);

@@ -1,11 +1,10 @@
-//! Notices about a node that waits, or a request, on standard error: once a second at first, then less often.
+//! Notices on standard error: once a second at first, then less often.
 
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
 use gapless_client::node::{AnyLink, NodeLink, NodeState, StreamNode};
 use std::time::Duration;
 
-/// Interval of checks for a halted sequencer while nothing arrives, ns.
 const CHECK_INTERVAL_NS: u64 = 500_000_000;
 
 fn note(waited: Duration, what: &str) -> String {
@@ -18,10 +17,9 @@ pub(super) fn print_wait_note(waited: Duration, what: &str) {
 
 pub(super) struct WaitMonitor {
     notices: WaitNotices,
-    /// Progress at the last check, and the node's state: while that changes, the node is not waiting. The progress is
-    /// the number of returned messages, or of read ones.
+    /// Returned or read messages, and the node's state, at the last check: while either changes, the node is not
+    /// waiting.
     seen: (u64, NodeState),
-    /// Time of the next check for a halted sequencer, ns, and the last result.
     next_check_ns: u64,
     is_sequencer_halted: bool,
 }
@@ -32,7 +30,6 @@ impl WaitMonitor {
         Self { notices, seen, next_check_ns: 0, is_sequencer_halted: false }
     }
 
-    /// Checks `node` after each of its polls; returns a due notice.
     pub(super) fn check(&mut self, node: &StreamNode<AnyLink>) -> Option<String> {
         let waits = node.state() == NodeState::Connecting
             || node.in_flight() > 0
@@ -48,7 +45,6 @@ impl WaitMonitor {
         Some(note(waited, &node.waits_for()?))
     }
 
-    /// Whether a reader waits for messages while the sequencer stands still.
     fn is_sequencer_halted(&mut self, node: &StreamNode<AnyLink>) -> bool {
         let now_ns = monotonic_ns();
         if now_ns >= self.next_check_ns {
@@ -58,7 +54,6 @@ impl WaitMonitor {
         self.is_sequencer_halted
     }
 
-    /// Like [`WaitMonitor::check`], and prints the notice.
     pub(super) fn print_due(&mut self, node: &StreamNode<AnyLink>) {
         if let Some(line) = self.check(node) {
             crate::commands::to_stderr!("{line}");

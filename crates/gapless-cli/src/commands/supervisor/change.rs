@@ -1,5 +1,3 @@
-//! `gapless start`, `stop`, `restart`, `reload` and `scale`: change the running processes.
-
 use super::SupervisorPath;
 use crate::commands::{CommandResult, UsageError};
 use clap::Args;

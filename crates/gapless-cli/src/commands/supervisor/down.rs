@@ -1,5 +1,3 @@
-//! `gapless down`: ends all processes in reverse order, and then the supervisor.
-
 use super::SupervisorPath;
 use super::waiting::WaitNotice;
 use crate::commands::{CommandResult, print};
@@ -21,7 +19,6 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     end(&arguments.at.directory()?)
 }
 
-/// Ends all processes of a state directory, and waits for it.
 pub(crate) fn end(path: &Path) -> CommandResult {
     let _notice = WaitNotice::of_end(path);
     let has_run = end_all(path, &RoleCommand::default(), super::RESTART_TIMEOUT)?;

@@ -1,5 +1,3 @@
-//! `gapless events`: prints past and new events of instances and of the supervisor.
-
 use super::SupervisorPath;
 use super::lines::LogLines;
 use crate::commands::{CommandResult, ExitError, interrupt, is_printed};
@@ -67,7 +65,6 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
             if !is_printed(&text)? {
                 return Ok(());
             }
-            // Relaxed: the flag guards no data.
             if !arguments.follow || interrupted.load(Ordering::Relaxed) {
                 return Ok(());
             }
@@ -78,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     }
 }
 
-/// Formats a line of the log; `None` if it was not written completely, as on a full disk.
+/// `None` if the line was not written completely, as on a full disk.
 fn shown(line: &str, is_json: bool) -> Option<String> {
     let record = serde_json::from_str::<EventRecord>(line).ok()?;
     // Lines of earlier versions have other names.
@@ -96,7 +93,7 @@ fn in_text(record: &EventRecord) -> String {
         EventSubject::Instance(event) => of_instance(event),
         EventSubject::Supervisor { event } => event.to_string(),
     };
-    // Some of the text comes from an instance; an event must stay in one line.
+    // Text of an instance must stay in one line.
     let what = escaped(&what);
     format!("{hours:02}:{minutes:02}:{:02}.{ms:03}Z {what}", seconds % 60)
 }
@@ -122,7 +119,6 @@ fn of_instance(event: &InstanceEvent) -> String {
 mod tests {
     use super::*;
 
-    /// Earlier versions called an instance a copy.
     #[test]
     fn former_lines_are_read() {
         let line = r#"{"unix_ms":1,"copy":"a.1","what":"ready"}"#;

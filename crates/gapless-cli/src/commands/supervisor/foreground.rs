@@ -1,5 +1,4 @@
-//! `gapless up --foreground`: stays while the file is in force, and reports to standard output and the service manager.
-//! It supervises nothing: only its starter notices when it is killed.
+//! Supervises nothing: only its starter notices when it is killed.
 
 use super::progress::{ProgressPrinter, is_given_up, is_up, summary};
 use super::{RESTART_TIMEOUT, connect, load};
@@ -15,15 +14,12 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Time to collect events before one look.
 const EVENT_BATCH_TIME: Duration = Duration::from_millis(20);
-/// Interval of checks for signals and the watchdog while everything ends.
 const SHUTDOWN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Puts a file in force, and stays. Reports processes that are not ready after `within`.
 pub(super) fn run(file: &Path, within: Duration) -> CommandResult {
-    // First of all, since process 1 receives no signal without a handler. SIGHUP is handled even if `nohup` has it
-    // ignored: it ends nothing here.
+    // Process 1 receives no signal without a handler. SIGHUP is handled even if `nohup` has it ignored: it ends nothing
+    // here.
     let signals = ForegroundSignals::install()?;
     let services = ServiceManager::from_environment().unwrap_or_else(|problem| {
         note(&problem);
@@ -44,7 +40,6 @@ pub(super) fn run(file: &Path, within: Duration) -> CommandResult {
     foreground.stay()
 }
 
-/// Last state reported to the service manager.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReportedState {
     Nothing,
@@ -57,11 +52,9 @@ struct Foreground {
     directory: PathBuf,
     signals: ForegroundSignals,
     services: ServiceManager,
-    /// Subscribed to events.
     client: ControlClient,
     progress: ProgressPrinter,
     reported: ReportedState,
-    /// Time at which processes that are not ready are reported, once.
     late_at: Option<Instant>,
 }
 
@@ -91,7 +84,6 @@ impl Foreground {
             }
             let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
             if is_due(self.services.next_watchdog()) || is_due(self.late_at) {
-                // Without an answer the watchdog is not fed.
                 match self.report() {
                     true if is_due(self.services.next_watchdog()) => self.services.watchdog(),
                     true => {}
@@ -106,9 +98,8 @@ impl Foreground {
         Ok(self.client.next(Duration::ZERO)?.is_some())
     }
 
-    /// Reports changes. Returns false if the supervisor does not answer.
+    /// False if the supervisor does not answer.
     fn report(&mut self) -> bool {
-        // The other connection is for events.
         let connected = ControlClient::connect(&self.directory).ok().flatten();
         // A killed supervisor is missing for a moment; its return is an event.
         let Some(status) = connected.and_then(|mut client| client.status().ok()) else { return false };
@@ -139,7 +130,7 @@ impl Foreground {
         true
     }
 
-    /// Reads the file again. An invalid one is ignored, and the old one stays in force.
+    /// An invalid file is ignored, and the old one stays in force.
     fn reload(&mut self) {
         self.services.reloading();
         if self.reported == ReportedState::Ready {
@@ -153,7 +144,7 @@ impl Foreground {
         self.report();
     }
 
-    /// Connects to the next supervisor after the old one has gone. Returns false if everything has ended.
+    /// False if everything has ended.
     fn connect_again(&mut self) -> Result<bool, Box<dyn Error>> {
         let deadline = Instant::now() + RESTART_TIMEOUT;
         loop {
@@ -163,7 +154,6 @@ impl Foreground {
                     self.client = client;
                     return Ok(true);
                 }
-                // Removing the file from force is the last step of ending everything.
                 _ if !self.has_file() => return Ok(false),
                 Err(error) if is_over => return Err(error),
                 Ok(None) if is_over => return Err(format!("nobody supervises {}", self.directory.display()).into()),
@@ -181,14 +171,13 @@ impl Foreground {
         let mut client = match ControlClient::connect(&self.directory)? {
             Some(client) => client,
             None if is_any_role_running(&StateDirectory::open(&self.directory)?)? => return Ok(None),
-            // Supervisor and guardian were killed at the same time, so they are started again.
+            // Supervisor and guardian were killed at the same time.
             None => take_over(&self.directory, &RoleCommand::default(), RESTART_TIMEOUT)?,
         };
         client.request(&SupervisorRequest::Events)?;
         Ok(Some(client))
     }
 
-    /// Ends everything, in reverse order.
     fn end(mut self) -> CommandResult {
         self.services.stopping();
         self.services.status("everything is being stopped");
@@ -213,17 +202,15 @@ impl Foreground {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let mut fds = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.client, PollFlags::IN)];
-        // The caller checks everything, so the result does not matter.
         let _ = poll(&mut fds, left.as_ref());
     }
 }
 
-/// Prints to standard output, which may be closed.
+/// Standard output may be closed.
 fn say(words: &str) {
     let _ = crate::commands::is_printed(&format!("{words}\n"));
 }
 
-/// Logs to standard error.
 fn note(words: &str) {
     crate::commands::to_stderr!("note: {words}");
 }

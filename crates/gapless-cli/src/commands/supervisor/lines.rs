@@ -1,25 +1,19 @@
-//! [`LogLines`]: the present and future lines of a log.
-
 use gapless_supervisor::logs::LogFollower;
 use std::path::Path;
 
-/// Size of a read, in bytes. It also limits the search for the last lines, and the length of a line.
+/// Limits a read, the search for the last lines, and the length of a line.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Present and future lines of a log.
 pub(crate) struct LogLines {
     follower: LogFollower,
     begun: Vec<u8>,
-    /// Set until the first read, which may begin in the middle of a line.
+    /// The first read may begin in the middle of a line.
     is_first: bool,
 }
 
 pub(crate) struct NewLines {
-    /// Complete lines, without line ends.
     pub(crate) lines: Vec<String>,
-    /// Bytes before them that the log does not keep any more.
     pub(crate) skipped: u64,
-    /// Whether more may be available at once.
     pub(crate) has_more: bool,
 }
 
@@ -31,7 +25,6 @@ impl LogLines {
         Self { follower, begun: Vec::new(), is_first }
     }
 
-    /// Reads new lines; empty if the log cannot be read.
     pub(crate) fn more(&mut self) -> NewLines {
         let piece = self.follower.read(PIECE_BYTES).unwrap_or_default();
         if piece.skipped > 0 {
@@ -41,7 +34,6 @@ impl LogLines {
         let mut bytes = std::mem::take(&mut self.begun);
         bytes.extend(piece.bytes);
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        // A line may not exceed one read.
         let whole = if whole == 0 && bytes.len() >= PIECE_BYTES { bytes.len() } else { whole };
         self.begun = bytes.split_off(whole);
         let is_cut = self.is_first && whole > 0;
@@ -51,7 +43,6 @@ impl LogLines {
         NewLines { lines, skipped: piece.skipped, has_more }
     }
 
-    /// Returns the incomplete last line.
     pub(crate) fn rest(self) -> Option<String> {
         let is_one = !self.begun.is_empty() && !self.is_first;
         is_one.then(|| String::from_utf8_lossy(&self.begun).into_owned())

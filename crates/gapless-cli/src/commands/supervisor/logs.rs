@@ -1,5 +1,3 @@
-//! `gapless logs`: prints the output of instances.
-
 use super::SupervisorPath;
 use super::lines::{LogLines, NewLines};
 use crate::commands::{CommandResult, ExitError, UsageError, interrupt, is_printed};
@@ -48,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
             return Err(Box::new(UsageError(reason)));
         }
     }
-    // With --follow, a log may appear later.
+    // A log may appear later with --follow.
     let is_missing =
         |name: &&String| name.parse::<InstanceName>().is_ok_and(|instance| !known.logs.contains_key(&instance));
     if let Some(name) = arguments.names.iter().find(is_missing).filter(|_| !arguments.follow) {
@@ -88,7 +86,6 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
             }
             return Ok(());
         }
-        // Relaxed: the flag guards no data.
         if interrupted.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -116,7 +113,6 @@ impl KnownLogs {
         if directory.is_own() { Self::of_file(directory) } else { Self::of_supervisor(directory) }
     }
 
-    /// Logs according to the file in force.
     fn of_file(directory: &StateDirectory) -> Result<Self, Box<dyn std::error::Error>> {
         let Some(in_force) = directory.read_config_in_force()? else {
             let reason = format!("no file is in force in {}", directory.path().display());
@@ -127,7 +123,7 @@ impl KnownLogs {
         Ok(Self { processes, logs: logs(&config), poll_interval: PAUSE })
     }
 
-    /// Logs according to the supervisor, for members of its group, who may not read the file.
+    /// Members of the supervisor's group may not read the file.
     fn of_supervisor(directory: &StateDirectory) -> Result<Self, Box<dyn std::error::Error>> {
         let instances = super::connect(directory.path())?.status()?.instances;
         let mut processes: Vec<String> =

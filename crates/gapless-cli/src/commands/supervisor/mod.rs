@@ -1,6 +1,3 @@
-//! The commands of a supervisor, which starts, watches and ends the processes of a file. Shared parts:
-//! [`SupervisorPath`], the chosen supervisor, [`lines`], reading of a log, and [`text`], formatting of instances.
-
 pub(crate) mod change;
 pub(crate) mod down;
 pub(crate) mod events;
@@ -27,13 +24,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use waiting::WaitNotice;
 
-/// Directory of instances in a state directory, now and in earlier versions.
+/// Names now and in earlier versions.
 const INSTANCES: [&str; 2] = ["instances", "copies"];
 
-/// Limit of the restart of a supervisor.
 pub(crate) const RESTART_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Loads a file, and reports keys with former names.
+/// Reports keys with former names.
 pub(crate) fn load(file: &Path) -> Result<SupervisorConfig, ConfigErrors> {
     let config = SupervisorConfig::load(file)?;
     if let Some(warning) = &config.warning {
@@ -51,7 +47,6 @@ pub(crate) struct SupervisorPath {
 }
 
 impl SupervisorPath {
-    /// State directory, which need not exist.
     pub(crate) fn directory(&self) -> Result<PathBuf, Box<dyn std::error::Error>> {
         let Some(path) = &self.at else { return Ok(only_directory_in(Path::new("."))?) };
         let directory = if path.is_dir() { path.clone() } else { directory_of_file(path)? };
@@ -64,14 +59,12 @@ impl SupervisorPath {
         Ok(directory)
     }
 
-    /// Whether this folder has several state directories, none is named, and no file is in force in any.
     pub(crate) fn has_only_idle_directories(&self) -> bool {
         let found =
             if self.at.is_none() { state_directories_in(Path::new(".")).unwrap_or_default() } else { Vec::new() };
         found.len() > 1 && !found.iter().any(|path| is_in_force(path))
     }
 
-    /// Sends a request to the supervisor, also to one that is starting; reports a long wait.
     pub(crate) fn ask<T>(
         &self,
         ask: impl FnOnce(&mut ControlClient) -> Result<T, SupervisorError>,
@@ -82,9 +75,8 @@ impl SupervisorPath {
     }
 }
 
-/// Connects to the supervisor of a state directory; waits for a restarting one.
 pub(crate) fn connect(directory: &Path) -> Result<ControlClient, Box<dyn std::error::Error>> {
-    // Members of a group with permissions cannot see whether a supervisor is starting.
+    // Members of a group cannot see whether a supervisor is starting.
     let is_own = StateDirectory::open(directory).is_ok();
     let found = if is_own { connect_if_any(directory, RESTART_TIMEOUT)? } else { ControlClient::connect(directory)? };
     if let Some(client) = found {
@@ -94,8 +86,7 @@ pub(crate) fn connect(directory: &Path) -> Result<ControlClient, Box<dyn std::er
     Err(Box::new(ExitError { code: 1, reason }))
 }
 
-/// State directory of the supervisor of a file. If the file is missing or invalid, the directory in which it is in
-/// force, with the errors as a note.
+/// Falls back to the directory in which the file is in force if it is missing or invalid, with the errors as a note.
 fn directory_of_file(path: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let absolute = std::path::absolute(path)?;
     let (error, named): (Box<dyn std::error::Error>, _) = match read_text(path) {
@@ -116,7 +107,6 @@ fn directory_of_file(path: &Path) -> Result<PathBuf, Box<dyn std::error::Error>>
     Ok(directory)
 }
 
-/// The state directory in a folder; those with a file in force have precedence.
 fn only_directory_in(folder: &Path) -> Result<PathBuf, UsageError> {
     let mut found = state_directories_in(folder)?;
     let in_force: Vec<PathBuf> = found.iter().filter(|path| is_in_force(path)).cloned().collect();
@@ -150,7 +140,6 @@ fn is_in_force(directory: &Path) -> bool {
     directory.join("config-in-force").exists()
 }
 
-/// A folder that may be a state directory but cannot be read, with the reason.
 fn unreadable_in(folder: &Path) -> Option<String> {
     let mut folders = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
     folders.find_map(|path| Some(format!("{}: {}", path.display(), StateDirectory::is_state_directory(&path).err()?)))

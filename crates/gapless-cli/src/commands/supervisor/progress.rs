@@ -1,5 +1,3 @@
-//! [`ProgressPrinter`]: prints state changes of the instances of a file.
-
 use super::connect;
 use super::text::last_end;
 use crate::commands::{CommandResult, ExitError, is_printed};
@@ -12,14 +10,13 @@ use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Last printed state of each instance.
 #[derive(Default)]
 pub(super) struct ProgressPrinter {
     shown: BTreeMap<String, (InstanceCondition, u64)>,
 }
 
 impl ProgressPrinter {
-    /// Prints changes until all instances are ready, or cannot become so without help.
+    /// Ends when all instances are ready, or cannot become so without help.
     pub(super) fn follow(
         &mut self,
         client: &mut ControlClient,
@@ -29,7 +26,6 @@ impl ProgressPrinter {
     ) -> CommandResult {
         let deadline = Instant::now() + Duration::from_secs(within.into());
         loop {
-            // Relaxed: the flag guards no data.
             let is_over = || Instant::now() >= deadline || interrupted.load(Ordering::Relaxed);
             let status = match client.status() {
                 Ok(status) => status,
@@ -64,12 +60,11 @@ impl ProgressPrinter {
     }
 }
 
-/// Whether all instances have reached their target state.
 pub(super) fn is_up(status: &SupervisionStatus) -> bool {
     status.instances.iter().all(|instance| instance.state.is_good())
 }
 
-/// Whether only a person can help those that are not ready.
+/// Whether only a person can help.
 pub(super) fn is_given_up(status: &SupervisionStatus) -> bool {
     let is_waited_for = |instance: &InstanceStatus| {
         matches!(
@@ -80,7 +75,6 @@ pub(super) fn is_given_up(status: &SupervisionStatus) -> bool {
     status.instances.iter().any(|instance| instance.state.is_given_up()) && !status.instances.iter().any(is_waited_for)
 }
 
-/// Summary: all up, or the instances that are not.
 pub(super) fn summary(status: &SupervisionStatus) -> String {
     if is_up(status) {
         let count = status.instances.len();
@@ -108,7 +102,6 @@ mod tests {
     use gapless_supervisor::state_directory::{StateDirectory, StateSocket};
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
-    /// Follows a supervisor that dies at each request.
     fn follow_one_that_dies(within: u32, is_interrupted: bool) -> String {
         let folder = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&folder.path().join("state"), None).unwrap();
@@ -116,7 +109,6 @@ mod tests {
         let address = SocketAddrUnix::new(directory.path().join(StateSocket::Control.file())).unwrap();
         rustix::net::bind(&listener, &address).unwrap();
         rustix::net::listen(&listener, 16).unwrap();
-        // Runs until the test shuts the socket.
         let taken = listener.try_clone().unwrap();
         let dying = std::thread::spawn(move || while rustix::net::accept(&taken).is_ok() {});
         let mut client = ControlClient::connect(directory.path()).unwrap().unwrap();

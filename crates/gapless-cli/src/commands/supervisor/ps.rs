@@ -1,5 +1,3 @@
-//! `gapless ps`: lists the instances, one line each.
-
 use super::SupervisorPath;
 use super::status::status;
 use super::text::table;
@@ -56,14 +54,13 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else {
             return fault(&figures).map_or(Ok(()), |ended| Err(ended.into()));
         };
-        // Relaxed: the flag guards no data.
         if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed)) {
             return Ok(());
         }
     }
 }
 
-/// Fault, if any; instances stopped by a person and completed tasks are fine.
+/// Instances stopped by a person and completed tasks are fine.
 fn fault(figures: &SupervisorStatistics) -> Option<ExitError> {
     let supervisor = &figures.supervisor;
     if supervisor.file.is_none() && figures.instances.is_empty() {

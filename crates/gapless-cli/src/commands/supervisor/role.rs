@@ -1,12 +1,10 @@
-//! `gapless supervise`: the internal roles guardian, supervisor and launcher, started only by the program itself.
-
 use crate::commands::{CommandResult, ExitError};
 use gapless_supervisor::role::{ProcessRole, RoleCommand, RoleOutcome};
 use gapless_supervisor::{driver, guardian, launch};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Exit code if the role is taken, which is fine.
+/// Exit code; not an error.
 const ALREADY_RUNNING: u8 = 75;
 
 pub(crate) const COMMAND: &str = "supervise";

@@ -1,5 +1,3 @@
-//! [`status`]: instances as reported by the supervisor, or else by its files.
-
 use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::{ControlClient, SupervisionStatus, connect_if_any, status_of_files};
 use gapless_supervisor::state_directory::{Holder, LockRecord, RoleLock, StateDirectory};
@@ -7,17 +5,17 @@ use rustix::io::Errno;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Time in which a healthy supervisor answers, even while restarting.
+/// A healthy supervisor answers before, even while restarting.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Status from the supervisor; from the files if it is missing or does not answer.
+/// Reads the files if the supervisor is missing or does not answer.
 pub(super) fn status(path: &Path) -> Result<SupervisionStatus, Box<dyn std::error::Error>> {
     let directory = StateDirectory::open_to_read(path)?;
     if !directory.is_own() {
         // Members of a group see no files, and cannot see whether a supervisor is starting.
         let ask = || ControlClient::connect_within(path, ANSWER_TIMEOUT)?.status();
-        // The supervisor may just have been killed; the next one answers.
+        // The supervisor may just have been killed.
         return Ok(ask().or_else(|error| if is_silence(&error) { ask() } else { Err(error) })?);
     }
     let deadline = Instant::now() + ANSWER_TIMEOUT;
@@ -27,7 +25,6 @@ pub(super) fn status(path: &Path) -> Result<SupervisionStatus, Box<dyn std::erro
         match connected.and_then(|client| client.map(|mut client| client.status_within(left())).transpose()) {
             Ok(None) => return Ok(status_of_files(&directory)?),
             Ok(Some(Some(status))) => return Ok(status),
-            // Killed just now; the next one answers.
             Err(error) if is_silence(&error) && !left().is_zero() => std::thread::sleep(PAUSE),
             Ok(Some(None)) => return without_answer(&directory),
             Err(error) if is_silence(&error) => return without_answer(&directory),
@@ -36,13 +33,11 @@ pub(super) fn status(path: &Path) -> Result<SupervisionStatus, Box<dyn std::erro
     }
 }
 
-/// Whether no supervisor has answered, or its queue is full.
 fn is_silence(error: &SupervisorError) -> bool {
     matches!(error, SupervisorError::Supervisor { .. } | SupervisorError::Silent { .. })
         || error.errno() == Some(Errno::AGAIN)
 }
 
-/// Status from the files while the supervisor does not answer.
 fn without_answer(directory: &StateDirectory) -> Result<SupervisionStatus, Box<dyn std::error::Error>> {
     let mut status = status_of_files(directory)?;
     let record = supervisor_record(directory.path());
@@ -55,7 +50,6 @@ fn without_answer(directory: &StateDirectory) -> Result<SupervisionStatus, Box<d
     Ok(status)
 }
 
-/// Names the supervisor, with its process id if this user may see it.
 pub(super) fn supervisor(directory: &Path) -> String {
     match supervisor_record(directory).map(|record| record.process) {
         Some(process) if process.is_of_this_namespace() => format!("the supervisor (process {})", process.process_id),

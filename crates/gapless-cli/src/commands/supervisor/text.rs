@@ -1,5 +1,3 @@
-//! Formats instances: as a table, and in one line the reason why one is not ready.
-
 use crate::commands::time_text::time;
 use crate::printable::escaped;
 use gapless_supervisor::control::protocol::InstanceStatus;
@@ -7,10 +5,8 @@ use gapless_supervisor::control::{InstanceStatistics, RouteStatistics, Superviso
 use std::fmt::Write as _;
 
 const HEADS: [&str; 8] = ["INSTANCE", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "LAST END"];
-/// Columns before the last one if an instance serves routes.
 const HEADS_OF_ROUTES: [&str; 4] = ["CALLS", "QUEUE", "P50", "P99"];
 
-/// Limit of characters of the last printed line in the table, with its quotation marks.
 const QUOTE_CHARACTERS_MAX: usize = 60;
 
 pub(crate) fn table(figures: &SupervisorStatistics) -> String {
@@ -60,7 +56,7 @@ fn row(figures: &InstanceStatistics) -> [String; 8] {
     ]
 }
 
-/// Figures over all routes of an instance: sums of calls and queues, times of the slowest.
+/// Sums of calls and queues, times of the slowest route.
 fn of_routes(routes: &[RouteStatistics]) -> [String; 4] {
     if routes.is_empty() {
         return ["-"; 4].map(str::to_owned);
@@ -70,12 +66,10 @@ fn of_routes(routes: &[RouteStatistics]) -> [String; 4] {
     [sum(|route| route.calls), sum(|route| route.queued), most(|route| route.p50_ns), most(|route| route.p99_ns)]
 }
 
-/// The last exit, its reason, and the last line printed.
 pub(crate) fn last_end(instance: &InstanceStatus) -> String {
     described(instance, |line| line)
 }
 
-/// Like [`last_end`], with the line quoted by `quote`.
 fn described(instance: &InstanceStatus, quote: impl FnOnce(String) -> String) -> String {
     let end = instance.last_end.as_ref().map(ToString::to_string);
     let line = instance.last_lines.last().map(|line| quote(format!("{line:?}")));
@@ -83,7 +77,6 @@ fn described(instance: &InstanceStatus, quote: impl FnOnce(String) -> String) ->
     words.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Cuts a quoted text to the room in the table.
 fn cut(quoted: String) -> String {
     if quoted.chars().count() <= QUOTE_CHARACTERS_MAX {
         return quoted;
@@ -92,7 +85,6 @@ fn cut(quoted: String) -> String {
     format!("{begin}…\"")
 }
 
-/// Formats a duration from seconds to days, with two units.
 pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

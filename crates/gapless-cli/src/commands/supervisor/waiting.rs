@@ -1,5 +1,3 @@
-//! [`WaitNotice`]: reports whom a command is waiting for.
-
 use super::status::{status, supervisor};
 use gapless_supervisor::control::protocol::{InstanceCondition, InstanceStatus};
 use std::path::Path;
@@ -7,12 +5,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 const FIRST_NOTICE_AFTER: Duration = Duration::from_secs(1);
-/// Interval of further notices, if the reason may change.
 const NOTICE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Waiting command; standard error gets a notice after a second. Ends on drop.
 pub(super) struct WaitNotice {
-    /// Dropping it ends the thread.
     _is_over: Sender<()>,
 }
 
@@ -26,7 +21,6 @@ impl WaitNotice {
         let directory = directory.to_owned();
         Self::begin(Some(NOTICE_INTERVAL), move || {
             let status = status(&directory).ok()?;
-            // The files show running instances, not those being stopped.
             if status.instances.iter().any(|instance| instance.state == InstanceCondition::Unwatched) {
                 return Some(supervisor(&directory));
             }

@@ -1,5 +1,3 @@
-//! Finds the directories to show.
-
 use super::source::is_of_a_node;
 use crate::commands::domain::{domain_of_environment, exit_error, missing_domain, path_of, place_of};
 use crate::commands::domain_directory::{foreign_owner, has_domain_files};
@@ -9,13 +7,14 @@ use gapless_rpc::domain::{DomainLocation, DomainReading, read_domain};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// Limit of directories; each is read by its own thread.
+/// Each is read by its own thread.
 const DIRECTORIES_MAX: usize = 64;
 
-/// Directories to show: each given one itself if it has a service, a stream, a member or routes, running or not; else
-/// the subdirectories that have one, by their names.
+/// A given directory itself if it has a service, a stream, a member or routes, running or not; else the subdirectories
+/// that have one.
 ///
 /// # Errors
+///
 /// A path that is not a directory, or has none; more than [`DIRECTORIES_MAX`].
 pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found: Vec<PathBuf> = Vec::new();
@@ -45,7 +44,7 @@ pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, 
         }
         let meant = if is_of_a_process(path) { Ok(vec![path.clone()]) } else { directories_in(path) };
         let is_nothing = meant.as_ref().map_or(true, Vec::is_empty);
-        // A directory of another user cannot be read, and would seem to be missing.
+        // Another user's directory would seem to be missing.
         let user = path.metadata().ok().as_ref().and_then(foreign_owner);
         if let Some(user) = user.filter(|_| is_nothing && (meant.is_err() || has_domain_files(path))) {
             return Err(exit_error(format!("{}: {user}", path.display())));

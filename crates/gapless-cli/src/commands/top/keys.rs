@@ -1,19 +1,14 @@
-//! [`KeyDecoder`]: decodes the bytes that a terminal sends into keys. All available bytes are decoded at a time.
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScreenKey {
     /// q, Escape, Ctrl-C or Ctrl-D.
     End,
-    /// Arrow up, or k.
     Up,
-    /// Arrow down, or j.
     Down,
     PageUp,
     /// Also the space bar.
     PageDown,
 }
 
-/// Limit of a sequence; a longer one is ignored.
 const SEQUENCE_LENGTH_MAX: usize = 32;
 const ESCAPE: u8 = 0x1b;
 
@@ -28,7 +23,7 @@ impl KeyDecoder {
         std::iter::from_fn(|| bytes.next().map(|byte| self.next(*byte))).flatten().collect()
     }
 
-    /// Handles a pause of the input: an Escape without a sequence was typed.
+    /// An Escape without a sequence was typed.
     pub(super) fn pause(&mut self) -> Option<ScreenKey> {
         let is_escape = self.begun == [ESCAPE];
         self.begun.clear();
@@ -47,7 +42,7 @@ impl KeyDecoder {
                 _ => None,
             },
             [ESCAPE, b'[' | b'O'] => return None,
-            // Alt: Escape twice, or before a letter. The second Escape may begin a sequence.
+            // Alt: Escape twice, or before a letter; the second may begin a sequence.
             [ESCAPE, ESCAPE] => {
                 self.begun.pop();
                 return None;

@@ -1,12 +1,3 @@
-//! `gapless top`: current state and rates of the nodes, streams, cluster members and routes of this machine.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `directories` | the directories to show |
-//! | `source` | reads one of them: counters, a member's status, the connected nodes |
-//! | `table` | a reading, as rows of words |
-//! | `screen`, `keys`, `text` | the terminal and its keys; text and JSON |
-
 mod directories;
 mod keys;
 mod screen;
@@ -58,7 +49,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "0.05 to 86400 seconds are possible".to_owned())
 }
 
-/// Time over which `--once` computes rates, or the interval if that is shorter.
 const SAMPLE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
@@ -66,14 +56,12 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let directories = directories::of(&given, &arguments.domain)?;
     let mut sources: Vec<ReadingSource> = directories.iter().map(|directory| ReadingSource::new(directory)).collect();
     let interrupted = interrupt()?;
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let is_screen = !arguments.once && !arguments.json && io::stdout().is_terminal() && io::stdin().is_terminal();
     if is_screen {
         let watch = ReadingThreads::start(sources, arguments.interval)?;
         return Ok(screen::run(&watch, arguments.interval, is_interrupted)?);
     }
-    // Rates need an earlier read.
     read(&mut sources);
     let interval = if arguments.once { SAMPLE.min(arguments.interval) } else { arguments.interval };
     let mut is_first = true;
@@ -97,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     }
 }
 
-/// Returns the error of a failed read, which ends `--once`: there is no later read.
+/// Ends `--once`: there is no later read.
 fn problem_of(readings: &[DirectoryReading]) -> CommandResult {
     let unreadable = |reading: &DirectoryReading| reading.unreadable.first().map(ToString::to_string);
     match readings.iter().find_map(|reading| reading.problem.clone().or_else(|| unreadable(reading))) {
@@ -106,7 +94,7 @@ fn problem_of(readings: &[DirectoryReading]) -> CommandResult {
     }
 }
 
-/// Reads all at once, so that several silent ones delay it no more than one.
+/// All at once, so that several silent ones delay it no more than one.
 fn read(sources: &mut [ReadingSource]) -> Vec<DirectoryReading> {
     std::thread::scope(|scope| {
         let looks: Vec<_> = sources.iter_mut().map(|source| scope.spawn(|| source.read())).collect();
@@ -114,7 +102,7 @@ fn read(sources: &mut [ReadingSource]) -> Vec<DirectoryReading> {
     })
 }
 
-/// Reads each directory in its own thread, so that a silent one delays neither others nor the keys.
+/// A thread for each directory, so that a silent one delays neither others nor the keys.
 struct ReadingThreads {
     readings: Receiver<(usize, DirectoryReading)>,
     directories: usize,
@@ -130,7 +118,6 @@ impl ReadingThreads {
         for (at, mut source) in sources.into_iter().enumerate() {
             let (sender, stopping) = (sender.clone(), Arc::clone(&stopping));
             std::thread::Builder::new().name("gapless-top".to_owned()).spawn(move || {
-                // Relaxed: the flag guards no data (pairs with the store of the drop).
                 let is_stopping = || stopping.load(Ordering::Relaxed);
                 loop {
                     let until = Instant::now() + interval;
@@ -153,7 +140,7 @@ impl ReadingThreads {
 }
 
 impl Drop for ReadingThreads {
-    /// The threads end by themselves; they are not joined, because one may wait for an answer.
+    /// Threads are not joined, because one may wait for an answer.
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Relaxed);
     }

@@ -1,5 +1,3 @@
-//! The screen of `gapless top`: draws readings, moves the selection, and restores the terminal.
-
 use super::ReadingThreads;
 use super::keys::{KeyDecoder, ScreenKey};
 use super::source::{DirectoryReading, ProcessState};
@@ -15,7 +13,6 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 const TURN: Duration = Duration::from_millis(50);
-/// Size of a read of keys: the buffer of a terminal.
 const TYPED_BYTES_MAX: usize = 4096;
 
 struct ScreenLine {
@@ -24,11 +21,10 @@ struct ScreenLine {
 }
 
 pub(super) struct Screen {
-    /// Last reading of each directory; `None` before the first.
+    /// `None` before the first.
     readings: Vec<Option<DirectoryReading>>,
     interval: Duration,
     selected: usize,
-    /// First visible counter, or first visible line about routes if there are no counters.
     first_row: usize,
 }
 
@@ -37,7 +33,6 @@ impl Screen {
         Self { readings: vec![None; directories], interval, selected: 0, first_row: 0 }
     }
 
-    /// Handles a key; returns `false` to end.
     fn press(&mut self, key: ScreenKey) -> bool {
         let before = self.selected;
         match key {
@@ -68,7 +63,6 @@ impl Screen {
         lines
     }
 
-    /// Formats a row for each directory; if there are more than rows, those around the selected one.
     fn overview(&self, height: usize) -> Vec<ScreenLine> {
         let style = |(at, reading): (usize, &Option<DirectoryReading>)| {
             let style = match reading {
@@ -82,7 +76,6 @@ impl Screen {
         };
         let styles: Vec<_> = self.readings.iter().enumerate().map(style).collect();
         let mut known = self.readings.iter().flatten().peekable();
-        // An unread directory may be of either kind.
         let mut lines = if known.peek().is_some() && known.all(|reading| !reading.has_node) {
             table_of(table::DOMAIN, &self.rows(table::domain), 2, &styles)
         } else {
@@ -95,7 +88,6 @@ impl Screen {
         lines
     }
 
-    /// Formats a row for each directory, also for unread ones.
     fn rows<const COLUMNS: usize>(
         &self,
         row: impl Fn(&DirectoryReading) -> [String; COLUMNS],
@@ -104,7 +96,6 @@ impl Screen {
         self.readings.iter().map(|reading| reading.as_ref().map_or_else(empty, &row)).collect()
     }
 
-    /// Details of one directory: its remark, members, nodes and, in the remaining room, counters.
     fn details(&mut self, height: usize, reading: &DirectoryReading) -> Vec<ScreenLine> {
         let (peers, nodes, counters) = (table::peers(reading), table::nodes(reading), table::counters(reading));
         let mut lines = vec![ScreenLine { text: table::remark(reading), style: ContentStyle::new().yellow() }];
@@ -113,13 +104,11 @@ impl Screen {
         of_nodes.extend(block("routes", table_of(table::ROUTES, &table::routes(reading), 1, &[])));
         of_nodes.extend(block("calls", table_of(table::CALLS, &table::calls(reading), 1, &[])));
         if counters.is_empty() {
-            // Without counters, these lines scroll.
             let room = height.saturating_sub(lines.len()).max(1);
             self.first_row = self.first_row.min(of_nodes.len().saturating_sub(room));
             lines.extend(of_nodes.drain(self.first_row..));
             return lines;
         }
-        // Counters keep some room, regardless of the number of nodes.
         of_nodes.truncate(height / 3);
         lines.extend(of_nodes);
         let room = height.saturating_sub(lines.len() + 2).max(1);
@@ -131,7 +120,6 @@ impl Screen {
     }
 }
 
-/// Rows below their titles; empty without rows. `styles` apply to the first rows.
 fn table_of<const COLUMNS: usize>(
     titles: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
@@ -154,7 +142,7 @@ fn block(name: &str, mut table: Vec<ScreenLine>) -> Vec<ScreenLine> {
     table
 }
 
-/// Raw mode of the terminal. Restored on drop; a panic restores it before its message.
+/// Raw mode; restored on drop, and at a panic before its message.
 struct Terminal;
 
 impl Terminal {
@@ -166,7 +154,7 @@ impl Terminal {
         }));
         terminal::enable_raw_mode()?;
         let terminal = Self;
-        // The terminal cuts lines that are too wide, since it knows the width of characters.
+        // The terminal knows the width of characters.
         execute!(io::stdout(), EnterAlternateScreen, DisableLineWrap, Hide)?;
         Ok(terminal)
     }
@@ -189,7 +177,7 @@ impl Terminal {
         output.flush()
     }
 
-    /// Restores the terminal. An error means that there is no terminal any more.
+    /// An error means that there is no terminal any more.
     fn restore() {
         let _ = execute!(io::stdout(), Show, EnableLineWrap, LeaveAlternateScreen);
         let _ = terminal::disable_raw_mode();
@@ -202,14 +190,13 @@ impl Drop for Terminal {
     }
 }
 
-/// Bytes typed within a turn, perhaps none; `None` if the terminal has gone.
+/// `None` if the terminal has gone.
 fn typed(bytes: &mut [u8]) -> io::Result<Option<&[u8]>> {
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
     let turn = Timespec { tv_sec: 0, tv_nsec: i64::from(TURN.subsec_nanos()) };
     match poll(&mut polled, Some(&turn)) {
         Ok(0) => return Ok(Some(&[])),
-        // A signal, as after a resize.
         Err(Errno::INTR) => return Ok(Some(&[])),
         Ok(_) => {}
         Err(error) => return Err(error.into()),
@@ -218,17 +205,14 @@ fn typed(bytes: &mut [u8]) -> io::Result<Option<&[u8]>> {
         return Ok(None);
     }
     match rustix::io::read(&stdin, &mut *bytes) {
-        // Readable without bytes: end of the input.
         Ok(0) => Ok(None),
         Ok(length) => Ok(Some(&bytes[..length])),
         Err(Errno::INTR | Errno::AGAIN) => Ok(Some(&[])),
-        // The other end has just gone.
         Err(Errno::IO) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Shows the readings of `watch` until q, Ctrl-C or a signal, or until the terminal goes.
 pub(super) fn run(watch: &ReadingThreads, interval: Duration, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
     let mut screen = Screen::new(watch.directories(), interval);
     let terminal = Terminal::new()?;
@@ -327,7 +311,6 @@ mod tests {
         screen.readings[0] = Some(source.read());
         let back = drawn(&mut screen, 12);
         assert_eq!(words(&back[2])[1], "running");
-        // The same process holds it, so there was no restart.
         assert_eq!(words(&back[2]).last(), Some(&"0"));
     }
 
@@ -351,15 +334,12 @@ mod tests {
         assert_eq!(words(&lines[at + 2]), ["1", "voter", "itself", "95", "0"]);
         assert_eq!(words(&lines[at + 3]), ["2", "witness", "none", "80", "15"]);
         assert!(lines.iter().any(|line| line.starts_with("counter.00")), "{lines:#?}");
-        // Scrolling stops at the last one.
         (0..9).for_each(|_| assert!(screen.press(ScreenKey::PageDown)));
         let scrolled = drawn(&mut screen, 20);
         assert!(scrolled.last().unwrap().starts_with("counter.39"), "{scrolled:#?}");
-        // No size is too small.
         for height in 0..8 {
             drawn(&mut screen, height);
         }
-        // With more directories than rows, those next to the selected one are visible.
         assert!(drawn(&mut screen, 3)[2].contains("running"), "the second one is selected");
     }
 
@@ -372,7 +352,6 @@ mod tests {
         assert_eq!(words(&lines[1]), table::DOMAIN);
         assert_eq!(words(&lines[2])[1..], ["stopped", "0", "0"]);
         assert!(lines[3].starts_with('…') && lines[4].contains("no route is served or called"), "{lines:#?}");
-        // Without counters the routes scroll, and use all rows.
         let copy = |number: u32| {
             let statistics = gapless_rpc::InstanceStatistics::default();
             (

@@ -1,5 +1,4 @@
-//! [`ReadingSource`]: reads one directory repeatedly: counters, the member's status, the nodes connected to its stream. Never
-//! writes, and outlives the processes that it reads.
+//! Never writes, and outlives the processes that it reads.
 
 use crate::commands::domain_directory::lacks_owner_permissions;
 use gapless_agent::CountersReader;
@@ -16,16 +15,13 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 const ANSWER_MAX: Duration = Duration::from_millis(500);
-/// Interval of requests while processes are silent: each request leaves a connection in a silent process's queue.
+/// Each request leaves a connection in a silent process's queue.
 const SILENT_LOOK: Duration = Duration::from_secs(5);
 
-/// Whether a process runs in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
     Running,
-    /// A process held it at an earlier read, and has ended.
     Gone,
-    /// No process has held it at any read.
     Stopped,
 }
 
@@ -39,7 +35,7 @@ impl ProcessState {
     }
 }
 
-/// A counter, and its change per second since the last read; `None` without an earlier value of the same process.
+/// `None`: no earlier value of the same process.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CounterReading {
     pub label: String,
@@ -51,23 +47,17 @@ pub(super) struct CounterReading {
 pub(super) struct DirectoryReading {
     pub directory: PathBuf,
     pub state: ProcessState,
-    /// Process that writes these counters; the last one while none runs.
+    /// The last process while none runs.
     pub process: Option<u32>,
-    /// Number of replaced processes since the first read.
     pub restarts: u64,
-    /// Whether the directory has a service, a stream or a member, running or not; a mere domain has no such row.
+    /// False for a mere domain.
     pub has_node: bool,
-    /// Empty if no process runs.
     pub counters: Vec<CounterReading>,
     pub member: Option<StatusReport>,
     pub nodes: Vec<NodeReading>,
-    /// Instances of a domain's routes: counters, and calls begun per second since the last read.
     pub routes: Vec<(InstanceReading, Option<f64>)>,
-    /// Callers of a domain: counters, and calls offered per second since the last read.
     pub calls: Vec<(CallReading, Option<f64>)>,
-    /// Counters of a domain that could not be read, and are missing in both.
     pub unreadable: Vec<UnreadableCounters>,
-    /// Serving processes of a domain that do not answer.
     pub silent: Vec<u32>,
     pub problem: Option<String>,
 }
@@ -77,7 +67,6 @@ impl DirectoryReading {
         self.counters.iter().find(|counter| counter.label == label)
     }
 
-    /// Whether a route is served or called there, as far as could be read.
     pub(super) fn has_routes(&self) -> bool {
         !self.routes.is_empty() || !self.calls.is_empty() || !self.unreadable.is_empty()
     }
@@ -99,7 +88,6 @@ pub(super) struct ReadingSource {
     copies: Vec<InstanceReading>,
     calls: Vec<CallReading>,
     copies_at: Instant,
-    /// Silent processes, and the time of the request.
     silent: (Vec<u32>, Option<Instant>),
     was_used: bool,
     has_node: bool,
@@ -110,7 +98,6 @@ impl ReadingSource {
         Self {
             layout: StreamLayout::new(directory),
             directory: directory.to_owned(),
-            // A silent process is reported as a problem of the read.
             feed: StatusFeed::new(Controller::new(directory).with_wait_reporter(|_, _| {})),
             before: None,
             process: None,
@@ -124,7 +111,7 @@ impl ReadingSource {
         }
     }
 
-    /// Reads once. A silent member or stream delays it by seconds.
+    /// A silent member or stream delays it by seconds.
     pub(super) fn read(&mut self) -> DirectoryReading {
         let mut problem = None;
         let now = self.sample().unwrap_or_else(|error| {
@@ -175,7 +162,7 @@ impl ReadingSource {
         }
     }
 
-    /// Counters of the process that holds the directory, if any. The file of a killed process is still there.
+    /// `None` also for the file of a killed process.
     fn sample(&self) -> Result<Option<TopSample>, Box<dyn std::error::Error>> {
         let reader = match CountersReader::open(self.layout.counters()) {
             Ok(reader) => reader,
@@ -185,14 +172,13 @@ impl ReadingSource {
             Err(error) => return Err(error.into()),
         };
         let process = reader.owner_pid();
-        // Checks the owner, not the process id, which may belong to another namespace, and there to another process.
+        // The process id may belong to another namespace, and there to another process.
         if !reader.is_owned() {
             return Ok(None);
         }
         Ok(Some(TopSample { at: Instant::now(), process, values: reader.read()? }))
     }
 
-    /// Counters of instances and callers, if the directory is a domain.
     fn domain(&self, problem: &mut Option<String>) -> DomainReading {
         let read = if self.directory.is_dir() { read_domain(&self.directory) } else { Ok(DomainReading::default()) };
         note(problem, read.map_err(|error| error.to_string()))
@@ -236,19 +222,16 @@ impl ReadingSource {
     }
 }
 
-/// Whether the directory has a service, a stream or a member, running or not.
 pub(super) fn is_of_a_node(layout: &StreamLayout, directory: &Path) -> bool {
-    // An ended stream in memory leaves only its record.
     layout.counters().exists()
         || layout.journal().is_dir()
         || DirectoryRecord::path(layout).exists()
         || directory.join(MEMBER_SOCKET).exists()
 }
 
-/// Readings, each with a rate if there was an earlier one of the same route and process.
+/// Rate since an earlier reading of the same route and process.
 type RatedReadings<R> = Vec<(R, Option<f64>)>;
 
-/// `of` returns the route, the process, and the count of which the rate is computed.
 fn rated<R: Clone>(now: &[R], before: &[R], seconds: f64, of: impl Fn(&R) -> (String, u32, u64)) -> RatedReadings<R> {
     let rate = |reading: &R| {
         let (route, process_id, count) = of(reading);
@@ -260,7 +243,6 @@ fn rated<R: Clone>(now: &[R], before: &[R], seconds: f64, of: impl Fn(&R) -> (St
 
 const MEMBER_SOCKET: &str = "cluster.socket";
 
-/// Returns the values, or a default and the reason; the first of several reasons is kept.
 fn note<T: Default>(problem: &mut Option<String>, read: Result<T, String>) -> T {
     read.unwrap_or_else(|error| {
         problem.get_or_insert(error);

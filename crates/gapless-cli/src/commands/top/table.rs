@@ -1,5 +1,3 @@
-//! A reading as rows of words, shared by screen and text.
-
 use crate::commands::routes::waiting;
 use crate::commands::time_text::time;
 use crate::printable::escaped;
@@ -22,14 +20,12 @@ pub(super) const OVERVIEW: [&str; 13] = [
     "restarts",
 ];
 pub(super) const DOMAIN: [&str; 4] = ["domain", "state", "copies", "callers"];
-/// Limit of unreadable counters files that are named.
 const UNREADABLE_MAX: usize = 3;
-/// Number of left-aligned text columns.
 pub(super) const OVERVIEW_WORDS: usize = 3;
 
 pub(super) const PEERS: [&str; 5] = ["member", "kind", "connection", "has up to", "lags by"];
 pub(super) const NODES: [&str; 6] = ["node", "transport", "position", "behind", "read/s", "published/s"];
-/// Columns of [`routes`]. `failed` counts panics and undecodable messages.
+/// `failed` counts panics and undecodable messages.
 pub(super) const ROUTES: [&str; 14] = [
     "route",
     "process",
@@ -46,8 +42,8 @@ pub(super) const ROUTES: [&str; 14] = [
     "p50",
     "p99",
 ];
-/// Columns of [`calls`]. `in flight` counts requests that wait for an instance or run there; `waiting` counts offered
-/// requests of all callers of the route that no handler has begun; `failed` counts panics and undecodable messages.
+/// `in flight`: requests that wait for an instance or run there; `waiting`: offered requests of all callers of the
+/// route that no handler has begun; `failed`: panics and undecodable messages.
 pub(super) const CALLS: [&str; 20] = [
     "called",
     "process",
@@ -70,7 +66,7 @@ pub(super) const CALLS: [&str; 20] = [
     "p50",
     "p99",
 ];
-/// Columns hidden while all their values are 0, to save room.
+/// Hidden while all their values are 0.
 const SELDOM: [&str; 4] = ["busy", "no route", "cancelled", "overflowed"];
 pub(super) const COUNTERS: [&str; 3] = ["counter", "value", "per second"];
 
@@ -101,7 +97,7 @@ pub(super) fn overview(reading: &DirectoryReading) -> [String; 13] {
     };
     let journaled = member.map(|member| member.journaled_sequence).or_else(|| value("journaler.last_sequence"));
     let lag = match (member, last) {
-        // In a cluster, the lag of the slowest member, as known to its leader.
+        // The slowest member, as known to the leader.
         (Some(member), _) => member.members.iter().filter_map(|peer| peer.lag_frames).max(),
         (None, Some(last)) => journaled.map(|journaled| last.value.saturating_sub(journaled)),
         (None, None) => None,
@@ -158,7 +154,6 @@ pub(super) fn nodes(reading: &DirectoryReading) -> Vec<[String; 6]> {
     reading.nodes.iter().map(row).collect()
 }
 
-/// Names a process by its name, if known, and its id.
 fn process(name: Option<&str>, process_id: u32) -> String {
     name.map_or_else(|| process_id.to_string(), |name| format!("{} {process_id}", clean(name)))
 }
@@ -221,7 +216,6 @@ pub(super) fn counters(reading: &DirectoryReading) -> Vec<[String; 3]> {
     reading.counters.iter().map(row).collect()
 }
 
-/// Further notes on a directory, in one line, perhaps empty.
 pub(super) fn remark(reading: &DirectoryReading) -> String {
     let mut words = Vec::new();
     if let (ProcessState::Gone, Some(process)) = (reading.state, reading.process) {
@@ -242,7 +236,6 @@ pub(super) fn remark(reading: &DirectoryReading) -> String {
     words.join("; ")
 }
 
-/// Aligns rows below their titles; empty without rows. The first `words` columns are left-aligned.
 pub(super) fn aligned<const COLUMNS: usize>(
     titles: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],

@@ -1,5 +1,3 @@
-//! Readings as text and as JSON, for pipes and for `--once`.
-
 use super::source::DirectoryReading;
 use super::table;
 use crate::commands::routes::{calls_in_json, counters_in_json, unreadable_in_json, waiting};
@@ -8,7 +6,6 @@ use gapless_rpc::domain::{CallReading, InstanceReading};
 use serde_json::{Map, Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Formats the overview, and below it each directory's members, nodes and counters.
 pub(super) fn in_text(readings: &[DirectoryReading]) -> String {
     let overview: Vec<_> = readings.iter().filter(|reading| reading.has_node).map(table::overview).collect();
     let mut text = lines(table::aligned(table::OVERVIEW, &overview, table::OVERVIEW_WORDS));
@@ -29,7 +26,6 @@ fn lines(rows: Vec<String>) -> String {
     rows.into_iter().map(|row| row + "\n").collect()
 }
 
-/// Formats one document in a line: the time, and the values of each directory.
 pub(super) fn in_json(readings: &[DirectoryReading]) -> Result<String, serde_json::Error> {
     let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
     let directories = readings.iter().map(reading_in_json).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,3 @@
-//! `gapless bench` as a process.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, names, run};
@@ -11,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
 
-/// Report and table of `gapless bench NAME WORDS`, which must leave exactly these files.
+/// Asserts that the run leaves exactly these files.
 #[track_caller]
 pub fn report(name: &str, words: &[&str], files: &[&str]) -> (Value, String) {
     let _turn = turn();
@@ -28,7 +27,6 @@ pub fn rows(report: &Value) -> &[Value] {
     report["rows"].as_array().unwrap()
 }
 
-/// Processes with all of these words in their command lines, whether their parent still lives or not.
 pub fn processes_of(words: &[&str]) -> Vec<Pid> {
     let is_one = |entry: std::fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
@@ -39,7 +37,7 @@ pub fn processes_of(words: &[&str]) -> Vec<Pid> {
     std::fs::read_dir("/proc").unwrap().filter_map(|entry| is_one(entry.unwrap())).collect()
 }
 
-/// A run that takes hours; killed with the test.
+/// Takes hours; killed with the test.
 pub struct LongRun {
     child: Option<Child>,
     _turn: MutexGuard<'static, ()>,
@@ -57,10 +55,8 @@ impl LongRun {
         Pid::from_child(self.child.as_ref().unwrap())
     }
 
-    /// Waits for the first line on its standard error.
     pub fn first_line(&mut self) -> String {
         let stderr = self.child.as_mut().unwrap().stderr.as_mut().unwrap();
-        // Without a buffer, so that `end` gets the rest.
         let bytes = std::iter::from_fn(|| {
             let mut byte = [0];
             (stderr.read(&mut byte).unwrap() == 1 && byte != *b"\n").then_some(byte[0])

@@ -1,4 +1,3 @@
-//! Streams as processes, for the tests of `gapless stream`.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless};
@@ -15,7 +14,6 @@ use tempfile::TempDir;
 /// Small enough for many at a time.
 const SIZES: &str = "window = \"8 MiB\"\nmessage_length_max = \"1 MiB\"\n";
 
-/// A directory with the file `stream.toml` of a stream over `transport`.
 pub fn configured(transport: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let (command, request) = (free_port(), free_port());
@@ -43,7 +41,6 @@ pub fn started(directory: &Path, words: &[&str]) -> Process {
     Process::start(gapless(directory, words).stderr(Stdio::inherit()))
 }
 
-/// Starts the sequencer of the configured stream, and waits until nodes can connect.
 pub fn sequencer(directory: &Path) -> Process {
     let mut process = started(directory, &["stream", "sequencer", "--config", "stream.toml"]);
     let line = process.line();
@@ -51,12 +48,10 @@ pub fn sequencer(directory: &Path) -> Process {
     process
 }
 
-/// Runs `gapless stream SUBCOMMAND --config stream.toml …` to its end with `input`.
 pub fn stream_with(directory: &Path, words: &str, input: &Path) -> ProgramOutput {
     stream_command(directory, words).stdin(File::open(input).unwrap()).output().unwrap().into()
 }
 
-/// Like [`stream_with`], with an empty input.
 pub fn stream(directory: &Path, words: &str) -> ProgramOutput {
     stream_command(directory, words).output().unwrap().into()
 }
@@ -68,8 +63,7 @@ pub fn stream_command(directory: &Path, words: &str) -> Command {
     gapless(directory, &line)
 }
 
-/// Watches `gapless stream status` until it matches `expected`. Nodes over networks report every 200 ms: with a shorter
-/// interval two of them would seldom both have rates.
+/// Nodes over networks report every 200 ms: with a shorter interval two of them would seldom both have rates.
 #[track_caller]
 pub fn status_when(directory: &Path, what: &str, expected: impl Fn(&Value) -> bool) -> Value {
     let mut watch = Process::start(&mut stream_command(directory, "status --json --watch 0.25"));
@@ -93,7 +87,6 @@ pub fn write_lines(directory: &Path, name: &str, lines: &[String]) {
     std::fs::write(directory.join(name), lines.join("\n") + "\n").unwrap();
 }
 
-/// Lines of different lengths, some of several frames.
 pub fn some_lines(count: usize) -> Vec<String> {
     (0..count)
         .map(|number| format!("{number} {}", "x".repeat(number * 7 % 90 + if number % 50 == 49 { 3000 } else { 0 })))

@@ -1,5 +1,3 @@
-//! Commands, replies and notices of one session, without a service.
-
 use super::*;
 
 const KEY: SessionKey = SessionKey(7);
@@ -10,14 +8,13 @@ fn answer(next_session_seq: u64) -> SessionOpened {
     SessionOpened { token: TOKEN, next_session_seq, notices_acknowledged: 0 }
 }
 
-/// A session open as number 5, which continues with `next_session_seq`.
 fn open(next_session_seq: u64) -> CommandSession {
     let mut session = CommandSession::new(KEY, TOKEN, WINDOW);
     assert!(session.opened(5, &answer(next_session_seq)));
     session
 }
 
-/// Sends a command of `count` frames, the `place`th of the client. Returns its first number.
+/// Returns the first number.
 fn send(session: &mut CommandSession, count: u64, place: u64) -> u64 {
     let (slot, header) = session.next_command().unwrap();
     let first_seq = header.session_seq;
@@ -37,7 +34,6 @@ fn command(session: &CommandSession, session_seq: u64) -> ([u8; 8], bool) {
     }
 }
 
-/// Positions of the commands without a reply, with their first numbers.
 fn unanswered(session: &CommandSession, from: u64) -> Vec<(u64, u64)> {
     let mut all: Vec<_> = session.unanswered(from).map(|command| (command.place, command.first_seq)).collect();
     all.sort_unstable();
@@ -46,7 +42,6 @@ fn unanswered(session: &CommandSession, from: u64) -> Vec<(u64, u64)> {
 
 #[test]
 fn window_limits_consecutive_commands() {
-    // Late in a session's life, as after a restart of the client.
     let mut session = open(1_000);
     assert_eq!((session.id(), session.token(), session.window_messages()), (Some(5), TOKEN, WINDOW));
     for (place, number) in (1..=3).zip(1_000..) {
@@ -56,7 +51,6 @@ fn window_limits_consecutive_commands() {
     }
     let full = session.next_command().map(drop);
     assert!(matches!(full, Err(ClientError::WindowFull { session: 5, window_messages: WINDOW })), "{full:?}");
-    // Numbers rise: the oldest slot is the next one.
     assert_eq!(session.answered(1_001), ReplyKind::First);
     assert!(!session.has_room() && session.in_flight() == 2);
     assert_eq!(session.answered(1_000), ReplyKind::First);
@@ -127,7 +121,6 @@ fn session_resumes_only_where_it_was() {
         let in_flight = if is_same { 3 - answered as u32 } else { 0 };
         assert_eq!((session.in_flight(), session.next_session_seq()), (in_flight, 4));
     }
-    // Not under another number either, unless nothing has happened.
     let mut session = open(1);
     assert!(session.is_blank() && session.opened(6, &answer(3)) && session.id() == Some(6));
     assert!(!session.is_blank() && !session.opened(7, &answer(3)));
@@ -151,7 +144,6 @@ fn lost_session_takes_no_commands() {
 #[test]
 fn notices_are_acknowledged_in_batches() {
     let mut session = CommandSession::new(KEY, TOKEN, WINDOW);
-    // A restarted process continues after its predecessor's acknowledgement.
     assert!(session.opened(5, &SessionOpened { notices_acknowledged: 100, ..answer(1) }));
     assert_eq!((session.notices_acknowledged(), session.due_acknowledgement()), (100, None));
     assert!(!session.notice(100) && !session.notice(102) && !session.notice(0));
@@ -179,7 +171,6 @@ fn acknowledgement_reply_is_hidden() {
     assert_eq!((session.notices_acknowledged(), session.due_acknowledgement()), (64, None));
     assert_eq!((session.number_state(4), session.in_flight()), (NumberState::Acknowledgement, 1));
     assert_eq!((session.answered(4), session.in_flight()), (ReplyKind::Acknowledgement, 0));
-    // The command that reuses its slot is an ordinary one again.
     (4..=6).for_each(|place| _ = send(&mut session, 1, place));
     assert_eq!(command(&session, 7), kept(6, true));
     assert_eq!(session.answered(7), ReplyKind::First);

@@ -1,5 +1,3 @@
-//! With any faults of the packets, the frames are read once, in order and complete.
-
 use super::*;
 use gapless_wire::mark;
 use gapless_wire::mold::{PacketWriter, end_of_session, heartbeat};
@@ -102,7 +100,7 @@ fn forged_heartbeats_have_no_effect() {
         receiver.take_packet(&ended(a, end), 0);
         assert_eq!((receiver.missing(), receiver.released_sequence()), (0, 10), "{end}");
     }
-    // Each a little further than the last: a chain of small steps must not work.
+    // A chain of small steps must not work either.
     for step in 1..100 {
         receiver.take_packet(&beat(a, 11 + step * 1_999), 0);
         assert!(receiver.missing() < 2_000 && !receiver.wants_rewind(), "{step}");
@@ -110,7 +108,7 @@ fn forged_heartbeats_have_no_effect() {
     receiver.take_packet(&beat(a, 11), 0);
     assert_eq!(receiver.missing(), 0, "a genuine heartbeat corrects it");
     assert_eq!((receiver.counts().claims_doubted, receiver.counts().claims_refuted), (110, 0));
-    // A packet's number and count are as unprotected as a heartbeat while its frames are not read.
+    // Number and count of a packet are as unprotected as a heartbeat while its frames are not read.
     let options = FeedReceiverOptions { waiting_bytes_max: 100, ..FeedReceiverOptions::default() };
     let mut full = FeedReceiver::new(options, Some(feed("A", 1)), 1);
     full.take_packet(&events(a, 1..4), 0);
@@ -123,21 +121,18 @@ fn far_heartbeat_needs_confirmation() {
     let (mut receiver, a) = (receiver(), name("A"));
     receiver.take_packet(&beat(a, 5_001), 0);
     assert!(receiver.has_unconfirmed_end() && receiver.missing() == 0);
-    // An answer to an older question does not decide.
     assert_eq!(receiver.set_feed(feed("A", 1), 100), None);
     assert!(receiver.has_unconfirmed_end());
     receiver.note_probe();
     assert_eq!(receiver.set_feed(feed("A", 1), 5_000), None);
     assert!(!receiver.has_unconfirmed_end() && receiver.wants_rewind());
     assert_eq!((receiver.missing(), receiver.counts().claims_refuted), (5_000, 0));
-    // The next one is forged.
     receiver.take_packet(&beat(a, 1 << 40), 0);
     receiver.take_packet(&beat(a, 1 << 41), 0);
     receiver.note_probe();
     assert_eq!(receiver.set_feed(feed("A", 1), 5_000), Some((1 << 40) - 1));
     assert!(!receiver.has_unconfirmed_end());
     assert_eq!((receiver.missing(), receiver.counts().claims_refuted), (5_000, 1));
-    // A verified frame confirms as well.
     receiver.take_packet(&beat(a, 9_003), 0);
     receiver.take_packet(&events(a, 9_000..9_003), 0);
     assert!(!receiver.has_unconfirmed_end() && receiver.released_sequence() == 9_002);
@@ -174,7 +169,7 @@ fn large_gap_filled_by_full_packets() {
     assert!((requests as u64) < MISSING / FRAMES_PER_ANSWER * 3 / 2, "{requests} requests");
 }
 
-/// The sequencer sends the rest of an answer in further packets, of which the last is short.
+/// The rest of an answer comes in further packets, of which the last is short.
 #[test]
 fn short_last_packet_is_no_measure() {
     const MISSING: u64 = 10_000;
@@ -258,7 +253,6 @@ fn old_session_end_is_ignored() {
     say_again(&mut receiver);
     receiver.take_packet(&packet(b, 3, &[event(6)]), 0);
     assert_eq!(read(&mut receiver), [1, 2, 3, 4, 5, 6]);
-    // A later feed session of the same name is not the previous one.
     receiver.take_packet(&packet(b, 4, &[mark_frame(7, Mark::FeedEnded { feed_session: b })]), 0);
     receiver.take_packet(&packet(b, 1, &[mark_frame(8, Mark::FeedBegan { feed_session: b }), event(9)]), 0);
     assert_eq!(read(&mut receiver), [7, 8, 9]);
@@ -293,7 +287,7 @@ fn damaged_and_foreign_are_counted() {
     for length in 0..good.len() {
         receiver.take_packet(&good[..length], 0);
     }
-    // Frames of another sender under our feed session's name, with a different sequence inside.
+    // Another sender under our feed session's name, with a different sequence inside.
     receiver.take_packet(&packet(a, receiver.next_sequence(), &[event(77)]), 0);
     let counts = *receiver.counts();
     receiver.take_packet(&good, 0);
@@ -314,7 +308,6 @@ fn early_frames_are_bounded() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Packets of random sizes are lost, duplicated and shuffled; requests are answered occasionally.
     #[test]
     fn any_packet_faults_leave_no_gap(
         sizes in prop::collection::vec(1u64..6, 1..60),

@@ -1,6 +1,5 @@
-//! The end of a publisher's session. The close is kept like a message until it comes back, so it enters the stream
-//! once, even if packets are lost. After a close was requested, only that session is reopened, by its number. The token
-//! alone could open another session if the stream has the close already, and that session would stay open.
+//! The close is kept like a message until it comes back. After it was requested, only that session is reopened, by its
+//! number: the token could open another session, which would stay open.
 
 use super::PublishingSession;
 use crate::ClientError;
@@ -9,12 +8,11 @@ use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CloseState {
     Open,
-    /// The close is kept until it comes back.
     Requested,
     Closed,
 }
 
-/// A session made by an open that arrived after the close: the open was duplicated on its way, or late.
+/// Made by an open that arrived, duplicated or late, after the close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StraySession {
     pub session: u64,
@@ -22,7 +20,7 @@ pub(super) struct StraySession {
 }
 
 impl PublishingSession {
-    /// Publishes the session's close, once.
+    /// Publishes the close, once.
     pub fn close(&mut self, now_ns: u64) -> Result<(), ClientError> {
         if self.end != CloseState::Open {
             return Ok(());
@@ -54,10 +52,11 @@ impl PublishingSession {
         Ok(())
     }
 
-    /// Reports once that the session was closed with messages in flight.
+    /// Reports it once.
     ///
     /// # Errors
-    /// [`ClientError::SessionExpired`] in that case.
+    ///
+    /// [`ClientError::SessionExpired`] if the session was closed with messages in flight.
     #[inline]
     pub fn check_lost(&mut self) -> Result<(), ClientError> {
         match self.lost.take() {
@@ -66,13 +65,12 @@ impl PublishingSession {
         }
     }
 
-    /// Whether the session's close has come back.
+    /// True once the close has come back.
     pub fn is_closed(&self) -> bool {
         self.end == CloseState::Closed
     }
 
-    /// Handles the stream's close of the session. Kept messages other than our close have not come back before it, so
-    /// they are not in the stream and never will be.
+    /// Kept messages other than our close are not in the stream and never will be.
     pub fn closed(&mut self, now_ns: u64) {
         if let Some(session) = self.session.filter(|_| self.in_flight() > 0) {
             self.lost = Some((session, self.unacknowledged.first_number()));

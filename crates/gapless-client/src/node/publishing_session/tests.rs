@@ -1,5 +1,3 @@
-//! A publisher's numbers, its resending, and the close of its session, while answers are lost, late and duplicated.
-
 use super::*;
 use gapless_wire::{Fragment, Frame};
 
@@ -22,7 +20,6 @@ fn sent(publisher: &mut PublishingSession) -> Vec<(Kind, u64, u64)> {
     all
 }
 
-/// Numbers of the frames due now.
 fn numbers(publisher: &mut PublishingSession) -> Vec<u64> {
     sent(publisher).into_iter().map(|(_, _, number)| number).collect()
 }
@@ -31,7 +28,6 @@ fn publisher(options: PublisherOptions) -> PublishingSession {
     PublishingSession::new(PublisherOptions { token: TOKEN, ..options })
 }
 
-/// A publisher with session 3, starting at number 1.
 fn open(options: PublisherOptions) -> PublishingSession {
     let mut publisher = publisher(options);
     opened(&mut publisher, 3, 1);
@@ -55,7 +51,6 @@ fn publish(publisher: &mut PublishingSession, length: usize, now_ns: u64) -> Res
     })
 }
 
-/// A publisher that has sent `count` messages at time 0.
 fn with_sent(count: u64) -> PublishingSession {
     let mut publisher = open(PublisherOptions::default());
     (1..=count).for_each(|number| assert_eq!(publish(&mut publisher, 8, 0).unwrap(), number));
@@ -63,7 +58,7 @@ fn with_sent(count: u64) -> PublishingSession {
     publisher
 }
 
-/// Sessions of the opens sent within 10 s, polled every ms; each is answered as unknown.
+/// Each open is answered as unknown.
 fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
     let mut all = Vec::new();
     for now_ns in (from_ms..from_ms + 10_000).map(|ms| ms * MS) {
@@ -77,7 +72,6 @@ fn asked(publisher: &mut PublishingSession, from_ms: u64) -> Vec<u64> {
     all
 }
 
-/// A publisher that has sent a message and the close of session 3.
 fn closing() -> PublishingSession {
     let mut publisher = publisher(PublisherOptions::default());
     assert_eq!(publisher.due_open(0).map(|(_, session)| session), Some(0));
@@ -91,8 +85,7 @@ fn closing() -> PublishingSession {
 
 #[test]
 fn closing_opens_no_other_session() {
-    // Also if a resent message is answered with "session unknown", and after a reconnect: the stream has the close, and
-    // it is about to come back.
+    // A resent message may be answered with "session unknown": the stream has the close, which is about to come back.
     for is_reconnected in [false, true] {
         let mut publisher = closing();
         publisher.note_unknown();
@@ -119,7 +112,6 @@ fn lost_close_is_resent() {
 
 #[test]
 fn stray_session_after_close_is_closed() {
-    // The answer arrives before the close, or after it; the connection may be lost in between.
     for (comes_first, is_reconnected) in [(true, false), (true, true), (false, false), (false, true)] {
         let mut publisher = closing();
         if comes_first {
@@ -169,7 +161,6 @@ fn expired_session_is_replaced() {
 fn only_open_session_publishes() {
     let mut publisher = publisher(PublisherOptions::default());
     assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
-    // The node's own earlier messages are recognised in the stream; its next number is not known yet.
     publisher.session_seen(3);
     assert_eq!((publisher.session(), publisher.is_open(), publisher.token()), (Some(3), false, TOKEN));
     assert!(matches!(publish(&mut publisher, 8, 0), Err(ClientError::NotOpen)));
@@ -192,7 +183,6 @@ fn window_and_throttle_block() {
     let full = publish(&mut publisher, 0, 0);
     assert!(matches!(full, Err(ClientError::WindowFull { session: 3, window_messages: 3 })), "{full:?}");
     publisher.frame_returned(3, 0);
-    // Each frame of a longer message counts.
     assert_eq!(publish(&mut publisher, 1_500, 0).unwrap(), 5);
     let throttled = publish(&mut publisher, 8, 0);
     assert!(matches!(throttled, Err(ClientError::Throttled { wait_ns }) if wait_ns == 2 * MS), "{throttled:?}");
@@ -242,7 +232,6 @@ fn part_count_fits_the_header() {
 
 #[test]
 fn message_without_room_is_not_kept() {
-    // Messages that leave more or less room, then one of 50 parts, each with a header.
     let (length_max, part_length) = (64 << 10, 1_200);
     let length = 50 * part_length;
     let mut kept = [0; 2];
@@ -270,11 +259,9 @@ fn instance_sends_only_what_is_new() {
     assert_eq!(numbers(&mut publisher), [5]);
     publisher.note_accepted(3, 0);
     assert_eq!(publisher.in_flight(), 2, "frames that the sequencer has are released");
-    // Long messages, too.
     let mut publisher = instance(2);
     assert_eq!(publish(&mut publisher, 2_500, 0).unwrap(), 3);
     assert_eq!(numbers(&mut publisher), [3]);
-    // This instance is ahead of the other instances; the sequencer gives the next number.
     publisher.connected();
     opened(&mut publisher, 3, 2);
     assert_eq!(numbers(&mut publisher), [2, 3]);
@@ -337,13 +324,10 @@ fn reopened_session_resumes() {
     assert!(publisher.next_frame().is_none());
     opened(&mut publisher, 3, 3);
     assert_eq!(numbers(&mut publisher), [3, 4]);
-    // The answer is duplicated.
     opened(&mut publisher, 3, 2);
     assert!(numbers(&mut publisher).is_empty());
-    // 2 has arrived; 3 and 4 may be lost.
     publisher.resend_overdue(20 * MS);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4], 2));
-    // A restarted process continues after its predecessor.
     let mut successor = publisher_that_found(5);
     assert_eq!(publish(&mut successor, 8, 0).unwrap(), 5);
     assert_eq!(numbers(&mut successor), [5]);
@@ -368,18 +352,15 @@ fn session_behind_the_node_is_lost() {
     publisher.frame_returned(1, 0);
     publisher.connected();
     assert_eq!(lost(publisher.opened(3, &answer(1), 0)), Some((3, 2, 1)));
-    // Another session, while messages of this one are in flight.
     let mut publisher = with_sent(3);
     publisher.connected();
     assert_eq!(lost(publisher.opened(4, &answer(1), 0)), Some((3, 1, 1)));
-    // With nothing in flight, the other session is accepted.
     let mut publisher = with_sent(3);
     publisher.frame_returned(3, 0);
     publisher.connected();
     publisher.opened(4, &answer(7), 0).unwrap();
     assert_eq!(publish(&mut publisher, 8, 0).unwrap(), 7);
     assert_eq!(sent(&mut publisher), [(Kind::Event, 4, 7)]);
-    // An instance ahead of this one has seen more.
     let mut publisher = instance(0);
     (1..=3).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
     publisher.frame_returned(2, 0);
@@ -397,7 +378,6 @@ fn received_frames_are_not_sent() {
     publisher.note_accepted(4, 0);
     assert_eq!((publisher.in_flight(), publisher.next_frame().map(sequence)), (5, Some(5)), "4 has not come back yet");
     assert_eq!(numbers(&mut publisher), [5, 6, 7]);
-    // The sequencer may have more than this process has published so far.
     publisher.note_accepted(9, 0);
     publish(&mut publisher, 8, 0).unwrap();
     assert!(numbers(&mut publisher).is_empty());
@@ -412,7 +392,6 @@ fn resend_starts_at_missing_frame() {
     let mut publisher = with_sent(5);
     publisher.note_missing(3, 0);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4, 5], 3));
-    // The two before it have arrived.
     publisher.resend_overdue(20 * MS);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![3, 4, 5], 6));
     publisher.note_asked();
@@ -437,12 +416,10 @@ fn last_frame_probes_the_sequencer() {
     assert_eq!(publisher.last_sent().map(sequence), Some(2));
     publisher.frame_returned(2, 0);
     assert_eq!(publisher.last_sent(), None);
-    // At most once per interval.
     let due: Vec<u64> = (0..4_000).filter(|us| publisher.take_due_probe(us * 1_000)).collect();
     assert_eq!(due, [1_000, 2_000, 3_000]);
 }
 
-/// Times within `until_ms` at which it resends from the start, polled every ms.
 fn resent_at(publisher: &mut PublishingSession, from_ms: u64, until_ms: u64) -> Vec<u64> {
     let is_resent = |ms: &u64| {
         publisher.resend_overdue(ms * MS);
@@ -455,32 +432,29 @@ fn resent_at(publisher: &mut PublishingSession, from_ms: u64, until_ms: u64) -> 
 fn resends_back_off() {
     let mut publisher = with_sent(2);
     assert_eq!(resent_at(&mut publisher, 0, 5_200), [20, 60, 140, 300, 620, 1_260, 2_540, 3_820, 5_100]);
-    // Progress restores the short interval; a duplicate is no progress.
+    // A duplicate is no progress.
     publisher.frame_returned(1, 5_200 * MS);
     publisher.frame_returned(1, 5_210 * MS);
     assert_eq!(resent_at(&mut publisher, 5_200, 5_270), [5_220, 5_260]);
-    // A new connection restores it too.
     publisher.connected();
     assert!(resent_at(&mut publisher, 5_270, 5_900).is_empty(), "not attached yet");
     let answer = SessionOpened { token: TOKEN, next_session_seq: 2, notices_acknowledged: 0 };
     publisher.opened(3, &answer, 5_900 * MS).unwrap();
     assert_eq!(numbers(&mut publisher), [2]);
     assert_eq!(resent_at(&mut publisher, 5_900, 5_970), [5_920, 5_960]);
-    // Frames that the sequencer has are not resent, though they have not come back.
     publisher.note_accepted(2, 6_000 * MS);
     assert!(resent_at(&mut publisher, 6_000, 9_000).is_empty());
 }
 
 #[test]
 fn unsent_frames_are_never_overdue() {
-    // Kept at time 0, sent at 20 ms: until then nothing is overdue, and the interval stays the same.
+    // Sent at 20 ms: until then nothing is overdue, and the interval stays the same.
     let mut publisher = open(PublisherOptions::default());
     publish(&mut publisher, 8, 0).unwrap();
     publisher.resend_overdue(20 * MS);
     assert_eq!(numbers(&mut publisher), [1]);
     publisher.resend_overdue(40 * MS);
     assert_eq!((numbers(&mut publisher), publisher.resent()), (vec![1], 1));
-    // Skipped numbers are not in flight either.
     let mut publisher = instance(0);
     publisher.set_next_derived(10);
     publisher.resend_overdue(500 * MS);

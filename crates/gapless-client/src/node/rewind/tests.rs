@@ -1,5 +1,3 @@
-//! A server's packet is taken only in the right state.
-
 use super::*;
 use gapless_wire::soup::{write_login_accepted, write_sequenced};
 use std::io::{Read, Write};
@@ -63,7 +61,6 @@ fn unread_messages_stay_at_the_server() {
     let length = write_sequenced(&mut packet, &[7; 60_000]).unwrap();
     let mut sent = 0;
     let deadline = Instant::now() + Duration::from_secs(20);
-    // A client that takes no message reads no more than its buffer.
     let mut idle = 0;
     while idle < 100 {
         match server.write(&packet[..length]) {

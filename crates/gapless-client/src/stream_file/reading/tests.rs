@@ -1,8 +1,5 @@
-//! Invalid stream files, and the place of the error. The crate of the sequencer compares each key with its option.
-
 use super::*;
 
-/// Asserts that `text` is refused at `line`, with all of `words`.
 #[track_caller]
 fn refuses(text: &str, line: usize, words: &[&str]) {
     let found = match StreamConfig::parse(text, "s.toml") {

@@ -10,16 +10,11 @@ use gapless_testkit::wait::until_some;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Balances by account; missing accounts are not open.
 pub type Balances = BTreeMap<u64, u64>;
 
 /// The bank's default limit of remembered identifiers.
 pub const IDENTIFIERS_MAX: usize = 1_000_000;
 
-/// Compares the tellers' outcomes with a history, and its answers with the expected ones.
-///
-/// # Errors
-/// A description of the first difference.
 pub fn check_outcomes(history: &History, known: &KnownOutcomes) -> Result<(OutcomeCounts, Balances), String> {
     history.check(IDENTIFIERS_MAX)?;
     if let Some(problem) = &known.problem {
@@ -29,10 +24,6 @@ pub fn check_outcomes(history: &History, known: &KnownOutcomes) -> Result<(Outco
     Ok((counts, check(history, &known.commands)?))
 }
 
-/// Compares each account of the bank with these sockets with the fold of its events.
-///
-/// # Errors
-/// A different account.
 pub fn compare(sockets: &[PathBuf], balances: &Balances) -> Result<(), String> {
     let bus =
         until_some("the bank accepts a connection", || CommandMember::bus_of(sockets, &BusOptions::default()).ok());
@@ -49,11 +40,7 @@ pub fn compare(sockets: &[PathBuf], balances: &Balances) -> Result<(), String> {
     Ok(())
 }
 
-/// Folds a history, and compares each answer with the state before and after it. `commands` by their labels, as far as
-/// known.
-///
-/// # Errors
-/// The first unexpected answer, or impossible event.
+/// The error is the first unexpected answer or impossible event.
 pub fn check(history: &History, commands: &BTreeMap<u64, CommandContent>) -> Result<Balances, String> {
     let mut balances = Balances::new();
     for transaction in history.transactions() {
@@ -65,7 +52,6 @@ pub fn check(history: &History, commands: &BTreeMap<u64, CommandContent>) -> Res
         let command = label.and_then(|label| commands.get(&label));
         let wrong = |what: String| format!("transaction {sequence}, of {command:?}: {what}, its answer is {answer:?}");
         if answer.sequence != sequence {
-            // The answer of an earlier command.
             continue;
         }
         let expected = command.map(|command| expected(command, &balances));
@@ -98,7 +84,6 @@ fn apply(event: &Event, balances: &mut Balances) -> Result<(), String> {
     Ok(())
 }
 
-/// Outcome of a command, with its payload.
 fn expected(command: &CommandContent, balances: &Balances) -> (u8, Vec<u8>) {
     const ACCEPTED: u8 = 0;
     const REFUSED: u8 = 1;

@@ -1,6 +1,3 @@
-//! The bank in a process that owns its bus, and the teller at its input and output: a line for each command, and one
-//! for each outcome.
-
 use super::model::{Account, TransferHandler};
 use super::process::BankProcess;
 use super::tellers::{Command, CommandContent, Teller, outcome_of};
@@ -15,7 +12,6 @@ use std::time::Duration;
 #[derive(Serialize, Deserialize, Message)]
 struct Order {
     label: u64,
-    /// Lower half of its identifier; the label is the other.
     identifier: Option<u64>,
     what: CommandContent,
 }
@@ -26,7 +22,6 @@ impl Order {
     }
 }
 
-/// Handles commands until the input ends.
 pub fn serve(bus: &mut DirectBus) {
     println!("ready");
     let (lines, orders) = channel();
@@ -90,8 +85,7 @@ fn read(line: &str) -> Option<(u64, Result<ReportedOutcome, CommandError<()>>)> 
 }
 
 impl Teller {
-    /// Sends batches to a bank that owns its bus, and awaits each, until there are `outcomes` outcomes or the bank has
-    /// died. Returns whether it has died.
+    /// Returns whether the bank has died before `outcomes` outcomes.
     pub fn drive_owner(&mut self, process: &mut BankProcess, outcomes: u64) -> bool {
         let goal = self.counts().0 + outcomes;
         while self.counts().0 < goal && self.known().problem.is_none() {
@@ -104,7 +98,6 @@ impl Teller {
                 lines.push(b'\n');
                 awaited.insert(label, command);
             }
-            // A death is noticed below.
             process.write(&String::from_utf8(lines).unwrap());
             while !awaited.is_empty() {
                 let Some(line) = process.next_line() else {

@@ -1,6 +1,3 @@
-//! Shared by tests that kill a command bus: a bank, its process, the tellers that send it commands, and its expected
-//! answers.
-
 #![allow(dead_code, reason = "each of the tests that share this uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

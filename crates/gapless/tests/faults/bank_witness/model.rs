@@ -1,5 +1,3 @@
-//! The bank: accounts, and transfers between two of them.
-
 use gapless::cqrs::{
     Aggregate, CommandHandler, CommandModel, Creation, Decision, HandlerContext, HandlerError, Message,
 };

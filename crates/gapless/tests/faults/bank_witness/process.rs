@@ -1,4 +1,4 @@
-//! The bank's process: this executable, started again with arguments that select it.
+//! The bank runs in this executable, started again with arguments that select it.
 
 use super::direct;
 use super::model::model;
@@ -10,21 +10,16 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 
-/// First argument of a bank's process, before its directory and its tier.
 const BANK: &str = "bank_witness::bank";
-/// First argument of a bank on a cluster member, before the member's file.
 const MEMBER: &str = "bank_witness::member";
 
-/// First argument of a bank that owns its bus, before its directory and its tier.
 const OWNER: &str = "bank_witness::owner";
 
-/// Index files that are soon full, and few accounts in memory.
 fn bus_options() -> CommandHostOptions {
     CommandHostOptions { aggregates_max: 8, index_entries_max: 300, ..CommandHostOptions::default() }
 }
 
-/// Small segments and windows, and frequent snapshots: a few thousand commands cause everything that usually happens in
-/// weeks.
+/// Small segments and windows, and frequent snapshots: a few thousand commands cause the events of weeks.
 fn stream_options(directory: &Path, tier: Tier) -> ServiceHostOptions {
     ServiceHostOptions {
         tier,
@@ -32,13 +27,12 @@ fn stream_options(directory: &Path, tier: Tier) -> ServiceHostOptions {
         window_bytes: 1 << 20,
         snapshot_interval_frames: Some(500),
         persistence: Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() },
-        // The journaler has a thread of its own, as on a larger machine.
         threads: Threads { detach_persister: true, ..Threads::default() },
         ..ServiceHostOptions::in_directory(directory)
     }
 }
 
-/// Runs the bank if this process was started as one, until its input ends or it is killed.
+/// Does not return if this process was started as a bank.
 pub fn run_bank_if_asked() {
     if let Some(arguments) = started_as(BANK) {
         let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
@@ -67,7 +61,6 @@ fn serve<E: std::fmt::Display>(failure: impl Fn() -> Option<E>) {
     println!("ready");
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // An error also counts as the end.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = ended.send(());
     });
@@ -109,12 +102,10 @@ impl BankProcess {
         Self::start_as(this_program().arg(OWNER).arg(directory).arg(tier.name()), environment)
     }
 
-    /// Writes to its input; returns whether it lives.
     pub fn write(&mut self, text: &str) -> bool {
         self.input.write_all(text.as_bytes()).is_ok()
     }
 
-    /// Next line of its output; `None` at its end.
     pub fn next_line(&mut self) -> Option<String> {
         self.process.next_line()
     }
@@ -130,10 +121,6 @@ impl BankProcess {
         self.process.ended().is_some()
     }
 
-    /// Kills it with SIGKILL, if it lives.
-    ///
-    /// # Errors
-    /// The reason for which it has failed by itself.
     pub fn kill(&mut self) -> Result<(), String> {
         self.process.kill();
         let (status, said) = (self.process.wait(), self.process.rest().join("\n"));

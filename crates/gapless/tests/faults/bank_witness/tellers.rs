@@ -1,5 +1,4 @@
-//! [`Tellers`]: threads that send commands to the bank, also over its deaths, and record the outcomes. Some commands
-//! have an identifier; they are retried until there is an outcome, and occasionally long after it.
+//! Commands with an identifier are retried until there is an outcome, and occasionally long after it.
 
 use super::model::{Account, BankCommand, Transfer, TransferHandler};
 use gapless::cqrs::{
@@ -19,10 +18,8 @@ use std::time::Duration;
 
 pub const ACCOUNTS: u64 = 40;
 const IN_FLIGHT: u64 = 48;
-/// Limit of commands with identifier and outcome that may be sent again: most of them are older than the bank's newest
-/// snapshot.
+/// Large enough that most are older than the bank's newest snapshot.
 const RETRIES_MAX: usize = 1000;
-/// Limit of the time in which a restarted bank answers, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const TELLERS: u64 = 2;
 
@@ -39,13 +36,10 @@ pub struct Command {
     pub what: CommandContent,
 }
 
-/// Recorded commands and outcomes.
 #[derive(Default)]
 pub struct KnownOutcomes {
     pub outcomes: ReportedOutcomes,
-    /// By label.
     pub commands: BTreeMap<u64, CommandContent>,
-    /// The first contradiction.
     pub problem: Option<String>,
 }
 
@@ -63,7 +57,6 @@ pub struct Tellers {
 }
 
 impl Tellers {
-    /// Starts tellers of the bank with these sockets, which may start later.
     pub fn start(sockets: &[PathBuf], random: &mut Random) -> Self {
         let shared = Arc::<TellerState>::default();
         let threads = (1..=TELLERS).map(|number| {
@@ -79,17 +72,15 @@ impl Tellers {
         self.shared.answered.load(Ordering::Relaxed)
     }
 
-    /// Number of commands that were sent again after their outcome, and got the same.
     pub fn repeated(&self) -> u64 {
         self.shared.repeated.load(Ordering::Relaxed)
     }
 
-    /// Recorded commands and outcomes.
     pub fn known(&self) -> MutexGuard<'_, KnownOutcomes> {
         self.shared.known.lock().unwrap()
     }
 
-    /// Ends the tellers after an outcome of each command that can have one.
+    /// Waits for an outcome of each command that can have one.
     pub fn finish(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.threads.drain(..).for_each(|thread| thread.join().unwrap());
@@ -108,9 +99,7 @@ pub struct Teller {
     random: Random,
     shared: Arc<TellerState>,
     labels: u64,
-    /// With an identifier and without an outcome.
     again: Vec<Command>,
-    /// With an identifier and with an outcome.
     answered: Vec<Command>,
 }
 
@@ -120,13 +109,11 @@ enum PendingCommand {
 }
 
 impl Teller {
-    /// Creates a teller without a thread, whose batches the caller sends.
     pub fn single(random: &mut Random) -> Self {
         let (random, shared) = (Random::new(random.number()), Arc::default());
         Self { number: 1, sockets: Vec::new(), random, shared, labels: 0, again: Vec::new(), answered: Vec::new() }
     }
 
-    /// Numbers of outcomes, and of commands sent again after theirs.
     pub fn counts(&self) -> (u64, u64) {
         (self.shared.answered.load(Ordering::Relaxed), self.shared.repeated.load(Ordering::Relaxed))
     }
@@ -142,12 +129,11 @@ impl Teller {
                 std::thread::sleep(Duration::from_millis(5));
                 continue;
             };
-            // The handle reconnects to a restarted bank, if that comes soon enough.
+            // The handle reconnects to a restarted bank.
             while !is_over(&self.shared) && self.serve(&bus) {}
         }
     }
 
-    /// Sends some commands and awaits them. Returns whether the bus is still there.
     fn serve(&mut self, bus: &CommandBus) -> bool {
         let sent: Vec<_> = self.batch().into_iter().map(|command| (send(bus, &command), command)).collect();
         let mut is_there = true;
@@ -161,7 +147,6 @@ impl Teller {
         is_there
     }
 
-    /// Next commands to send, each with another label.
     pub fn batch(&mut self) -> Vec<Command> {
         let count = 1 + self.random.below(IN_FLIGHT);
         let mut batch = std::mem::take(&mut self.again);
@@ -177,7 +162,6 @@ impl Teller {
         batch
     }
 
-    /// Records the outcome of a command. Returns whether the bus is still there.
     pub fn note(&mut self, command: Command, outcome: Result<ReportedOutcome, CommandError<()>>) -> bool {
         let mut known = self.shared.known.lock().unwrap();
         match outcome {
@@ -200,7 +184,6 @@ impl Teller {
         true
     }
 
-    /// Records a command with an outcome for a later repetition.
     fn queue_retry(&mut self, command: Command) {
         if command.identifier.is_none() {
             return;

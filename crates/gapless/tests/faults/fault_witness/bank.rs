@@ -1,14 +1,12 @@
-//! The service under attack: accounts and their balances, a counter for each session, and a hash chain over every
-//! command with an effect, so that a lost, duplicated or reordered command is visible forever.
+//! The service under attack: balances, a counter for each session, and a hash chain over every command with an effect,
+//! so that a lost, duplicated or reordered command is visible forever.
 
 use gapless::prelude::*;
 use std::collections::BTreeMap;
 
-/// Moves an amount into or out of an account.
 pub const MOVE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding::Opaque };
-/// Reads the whole state.
 pub const ASK: MessageType = MessageType { schema: 7 << 16 | 2, encoding: Encoding::Opaque };
-/// Length of a [`MOVE`] without its padding: account, amount, requested bytes of filling in the reply.
+/// Account, amount, requested bytes of filling in the reply.
 pub const MOVE_LENGTH: usize = 16;
 
 #[derive(Default)]
@@ -41,7 +39,6 @@ impl Bank {
     }
 }
 
-/// The hash chain after one more command.
 pub fn link(chain: u64, payload: &[u8]) -> u64 {
     gapless_testkit::random::fnv_64(chain, payload)
 }

@@ -1,5 +1,3 @@
-//! Shared by tests that kill a service: the service, its process, and the witness that verifies every reply.
-
 #![allow(dead_code, reason = "each of the tests that share this uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

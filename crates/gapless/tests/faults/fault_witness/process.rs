@@ -1,4 +1,4 @@
-//! The service's process: this executable, started again with arguments that select it.
+//! The service runs in this executable, started again with arguments that select it.
 
 use super::bank::Bank;
 use super::state_bank::StateBank;
@@ -9,7 +9,6 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{ChildStdin, ExitStatus, Stdio};
 
-/// First argument of a service's process, before its directory, its tier and its kind.
 const SERVICE: &str = "fault_witness::service";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +17,7 @@ pub enum Kind {
     StateReplicated,
 }
 
-/// Small segments, frequent snapshots and hardly any retention: a few thousand commands cause everything that usually
-/// happens to a journal in weeks.
+/// Small segments, frequent snapshots, hardly any retention: a few thousand commands cause the events of weeks.
 fn options(directory: &Path, tier: Tier) -> ServiceHostOptions {
     ServiceHostOptions {
         tier,
@@ -31,13 +29,12 @@ fn options(directory: &Path, tier: Tier) -> ServiceHostOptions {
             retention: Retention { bytes_max: Some(512 << 10), age_max_ns: None },
             ..Persistence::default()
         },
-        // The journaler has a thread of its own, as on a larger machine.
         threads: Threads { detach_persister: true, ..Threads::default() },
         ..ServiceHostOptions::in_directory(directory)
     }
 }
 
-/// Runs the service if this process was started as one, until its input ends or it is killed.
+/// Does not return if this process was started as the service.
 pub fn be_the_service_if_asked() {
     let Some(arguments) = started_as(SERVICE) else { return };
     let [directory, tier, kind] = &arguments[..] else { panic!("three arguments are expected, not {arguments:?}") };
@@ -56,7 +53,6 @@ pub fn be_the_service_if_asked() {
     println!("ready");
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // An error also counts as the end.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = ended.send(());
     });
@@ -91,10 +87,7 @@ impl ServiceProcess {
         Self { process, input }
     }
 
-    /// Waits until clients can connect. Returns false if the service was killed before.
-    ///
-    /// # Errors
-    /// The reason for which it failed by itself.
+    /// False if the service was killed before. The error is the reason of an earlier end.
     pub fn is_ready(&mut self) -> Result<bool, String> {
         match self.process.next_line().as_deref() {
             Some("ready") => Ok(true),
@@ -107,7 +100,6 @@ impl ServiceProcess {
         self.process.kill();
     }
 
-    /// Closes its input, which ends it regularly.
     pub fn ask_to_stop(&mut self) {
         self.input = None;
     }
@@ -116,7 +108,6 @@ impl ServiceProcess {
         self.process.ended().is_none()
     }
 
-    /// Waits for its end; returns its output since it was ready.
     pub fn wait(&mut self) -> (ExitStatus, String) {
         let said = self.process.rest().join("\n");
         (self.process.wait(), said)

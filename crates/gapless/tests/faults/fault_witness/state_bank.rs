@@ -5,7 +5,6 @@ use gapless::prelude::*;
 use gapless::store::{OrderedMap, Singleton, Store, Transaction};
 
 gapless::store_object! {
-    /// Balance of an account, or number of a session's commands.
     pub struct Number = 1, version 1 {
         pub number: i64,
     }

@@ -1,6 +1,3 @@
-//! The witness: a client that records every command sent and every reply received, and verifies the service across any
-//! number of deaths.
-
 use super::bank::{ASK, MOVE, MOVE_LENGTH, link};
 use super::process::ServiceProcess;
 use gapless::client::LogError;
@@ -12,12 +9,9 @@ use std::time::Instant;
 
 const SESSIONS: usize = 4;
 const WINDOW_MESSAGES: u32 = 8;
-/// Limit of the time in which a live service answers, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Limit of one attempt to connect, before the service is checked for its life.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
-/// Content of a reply, to the last byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Answer {
     sequence: u64,
@@ -31,7 +25,6 @@ struct Sent {
     answer: Option<Answer>,
 }
 
-/// Reason for the end of a stretch of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     ServiceGone,
@@ -41,17 +34,13 @@ pub enum Ended {
 pub struct Witness {
     client: Client,
     keys: Vec<SessionKey>,
-    /// By session and number.
     sent: HashMap<(SessionKey, u64), Sent>,
-    /// Acknowledged commands of each session, in order.
     acknowledged: HashMap<SessionKey, Vec<u64>>,
-    /// Repeats of acknowledged commands, answered with the original bytes.
     pub repeats_checked: u64,
     problem: Option<String>,
 }
 
 impl Witness {
-    /// Connects to the service that listens at `socket` and stays alive meanwhile.
     pub fn connect(socket: &Path, random: &mut Random) -> Result<Self, String> {
         let tokens: Vec<u128> = (0..SESSIONS).map(|_| u128::from(random.below(u64::MAX)) << 32 | 1).collect();
         let deadline = Instant::now() + PATIENCE;
@@ -77,7 +66,6 @@ impl Witness {
         self.acknowledged.values().map(Vec::len).sum()
     }
 
-    /// Reconnects to the restarted service, which may die at any moment, and asks again for earlier replies.
     pub fn go_on(&mut self, service: &mut ServiceProcess) -> Result<Ended, String> {
         let deadline = Instant::now() + PATIENCE;
         while let Err(error) = self.client.reconnect() {
@@ -97,7 +85,7 @@ impl Witness {
         }
         let mut asked: Vec<(SessionKey, u64)> = Vec::new();
         for key in self.keys.clone() {
-            // Replies before those are no longer kept: later commands have acknowledged them.
+            // Later commands have acknowledged older replies.
             let newest = self.sent.keys().filter(|(of, _)| *of == key).map(|(_, number)| *number).max().unwrap_or(0);
             let is_kept = |number: &u64| number + u64::from(WINDOW_MESSAGES) > newest;
             let acknowledged = self.acknowledged[&key].iter().rev().copied();
@@ -125,14 +113,12 @@ impl Witness {
         Ok(Ended::Answered)
     }
 
-    /// Sends until `wanted` further commands have their replies, or the service is gone.
     pub fn load(&mut self, random: &mut Random, wanted: usize) -> Result<Ended, String> {
         let goal = self.acknowledged_count() + wanted;
         let mut last = (self.acknowledged_count(), Instant::now());
         while self.acknowledged_count() < goal {
             for (index, key) in self.keys.clone().into_iter().enumerate() {
-                // Half of the sessions keep their windows full; the others leave room, so that there are acknowledged
-                // commands that can be repeated after a death.
+                // Sessions with room have acknowledged commands that can be repeated after a death.
                 let most = if index % 2 == 0 { WINDOW_MESSAGES } else { random.below(4) as u32 };
                 while self.client.can_send(key) && self.client.in_flight(key) < most {
                     if let Err(error) = self.send_one(key, random) {
@@ -156,7 +142,7 @@ impl Witness {
     }
 
     fn send_one(&mut self, key: SessionKey, random: &mut Random) -> Result<(), ClientError> {
-        // Most are short; some commands and some replies need several frames.
+        // Some commands and some replies need several frames.
         let padding = if random.below(40) == 0 { 4000 + random.below(8000) } else { random.below(400) } as usize;
         let filling = if random.below(40) == 0 { 4000 + random.below(8000) } else { random.below(300) } as u32;
         let mut payload = Vec::with_capacity(MOVE_LENGTH + padding);
@@ -172,7 +158,6 @@ impl Witness {
         Ok(())
     }
 
-    /// Takes replies, waiting a little; `again` receives the answered repeats.
     fn take_replies(&mut self, again: &mut Vec<(SessionKey, u64)>) -> Result<Ended, String> {
         let Self { client, sent, acknowledged, problem, .. } = self;
         let polled = client.poll(usize::MAX, |incoming| match incoming {
@@ -220,21 +205,17 @@ impl Witness {
         }
     }
 
-    /// Separates a dead service, which is expected here, from all other errors.
     fn gone_or(&mut self, error: ClientError) -> Result<Ended, String> {
         match error {
             ClientError::Disconnected { .. } => Ok(Ended::ServiceGone),
-            // The socket of a service that died just now.
             ClientError::Transport(_) => Ok(Ended::ServiceGone),
-            // For example, the error of a session that the service does not know any more.
             other => Err(other.to_string()),
         }
     }
 
-    /// Verifies everything: every command sent has one reply, the replies are those of an independent fold of the
-    /// commands in their order, and so is the final state.
+    /// Every command sent has one reply, the replies are those of an independent fold of the commands in their order,
+    /// and so is the final state.
     pub fn check_everything(&mut self, random: &mut Random) -> Result<usize, String> {
-        // Every command in flight gets its reply.
         let deadline = Instant::now() + PATIENCE;
         while self.keys.iter().any(|key| self.client.in_flight(*key) > 0) {
             if self.take_replies(&mut Vec::new())? == Ended::ServiceGone {

@@ -1,11 +1,9 @@
-//! Expected output of the example `ledger` for a file, computed independently: own reading of CSV, own balances, own
-//! fingerprints. Shares no code with the example.
+//! Expected output of the example `ledger`, computed without any of its code.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use std::collections::{BTreeMap, HashSet};
 
-/// The reasons, in the order of the report, with their numbers in the ledger's state.
 const REASONS: [(&str, u8); 19] = [
     ("line too long", 1),
     ("empty line", 2),
@@ -28,7 +26,6 @@ const REASONS: [(&str, u8); 19] = [
     ("balance too large", 25),
 ];
 
-/// Report on a file called `name` that is the first of its ledger.
 pub fn expected_report(name: &str, content: &[u8]) -> String {
     let mut balances = BTreeMap::<String, i128>::new();
     let mut ids = HashSet::<u64>::new();
@@ -100,7 +97,6 @@ pub fn expected_report(name: &str, content: &[u8]) -> String {
     report + &format!("its fingerprint: {:016x}\n", fnv_64(&state))
 }
 
-/// Bytes of the ledger's state: accounts, ids, deposits, and the one import.
 fn state(
     name: &str,
     lines: &[&[u8]],
@@ -140,7 +136,6 @@ fn state(
     state
 }
 
-/// Id, sender, receiver and hundredths of a line, or the reason for which it is refused.
 fn read(line: &[u8]) -> Result<(u64, String, String, i128), &'static str> {
     if line.len() > 4096 {
         return Err("line too long");
@@ -195,7 +190,6 @@ fn read(line: &[u8]) -> Result<(u64, String, String, i128), &'static str> {
     }
 }
 
-/// Splits columns by a state machine over characters.
 fn columns(text: &str) -> Option<Vec<String>> {
     enum At {
         Begin,

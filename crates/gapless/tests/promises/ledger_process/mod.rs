@@ -1,5 +1,3 @@
-//! The example `ledger` as a process: started, watched, stopped and killed, without knowledge of its output.
-
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,10 +9,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Far longer than any run of the tests, on however busy a machine.
+/// Far longer than any run on however busy a machine.
 const RUN_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Program of an example: Cargo puts it next to the tests' programs.
+/// Cargo puts examples next to the tests' programs.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
@@ -26,7 +24,6 @@ pub fn shipped_transfers() -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/transfers.csv")).unwrap()
 }
 
-/// A folder with a file of transfers and a ledger's directory.
 pub struct Place {
     folder: tempfile::TempDir,
     pub file: PathBuf,
@@ -44,12 +41,10 @@ impl Place {
         self.folder.path()
     }
 
-    /// A run over the file, with further options.
     pub fn command(&self, options: &[&str]) -> Command {
         self.command_on(&self.file, options)
     }
 
-    /// A run over another file of the same ledger.
     pub fn command_on(&self, file: &Path, options: &[&str]) -> Command {
         let mut command = Command::new(example("ledger"));
         command.arg(file).arg("--directory").arg(self.folder.path().join("ledger")).args(options);
@@ -69,13 +64,12 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Standard output of a run that must have reached its end.
     pub fn report(&self) -> String {
         assert_eq!(self.status.code(), Some(0), "standard error: {}", self.err);
         String::from_utf8(self.out.clone()).unwrap()
     }
 
-    /// The single line of an error, of a run that must have failed with `code` and printed nothing else.
+    /// Asserts that the run has failed with `code` and printed nothing else.
     pub fn error(&self, code: i32) -> &str {
         assert_eq!(self.status.code(), Some(code), "standard error: {}", self.err);
         assert!(self.out.is_empty(), "a run that fails prints no report");
@@ -93,9 +87,7 @@ pub struct Run {
     out: JoinHandle<Vec<u8>>,
     err: BufReader<ChildStderr>,
     seen: String,
-    /// Line after which the ledger announced to continue.
     pub begun_behind: u64,
-    /// Last line reported as taken.
     pub taken: u64,
     /// Kills a run that does not end; dropped with the run.
     _watchdog: Sender<()>,
@@ -128,7 +120,6 @@ impl Run {
         Self { child, out, err, seen: String::new(), begun_behind: 0, taken: 0, _watchdog: watchdog }
     }
 
-    /// Waits for the next line on standard error; false at its end.
     pub fn hear(&mut self) -> bool {
         let mut line = String::new();
         self.err.read_line(&mut line).unwrap();
@@ -159,7 +150,6 @@ impl Run {
         self.wait()
     }
 
-    /// Waits for the end, and records the output.
     pub fn wait(&mut self) -> Ended {
         let mut rest = Vec::new();
         self.err.read_to_end(&mut rest).unwrap();
@@ -172,7 +162,6 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // Fails only if it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
