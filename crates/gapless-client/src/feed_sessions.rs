@@ -22,7 +22,6 @@ impl Feed {
     /// Number from 1.
     ///
     /// # Panics
-    ///
     /// If the frame is before the feed.
     #[inline]
     #[must_use]

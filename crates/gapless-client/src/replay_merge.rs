@@ -89,7 +89,6 @@ impl ReplayMerge {
     /// Makes [`ReplayMerge::read`] return the last frame, of `length` bytes, again.
     ///
     /// # Panics
-    ///
     /// If the last frame read does not have this length.
     pub fn step_back(&mut self, length: usize) {
         self.sequence -= 1;
@@ -116,7 +115,6 @@ impl ReplayMerge {
     /// Still kept in the journal, or without a journal the first of the stream.
     ///
     /// # Errors
-    ///
     /// The journal cannot be read now.
     pub fn first_held(&self) -> Result<u64, ClientError> {
         let Some(journal) = &self.journal else { return Ok(1) };
@@ -162,7 +160,6 @@ impl ReplayMerge {
     /// Passes at most `limit` frames to `take`, of those copied together with the last one read; 0 if there are none.
     ///
     /// # Errors
-    ///
     /// Damage, and those of `take`.
     #[inline]
     pub fn read_copied(

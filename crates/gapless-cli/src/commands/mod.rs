@@ -148,7 +148,6 @@ pub(crate) fn is_printed(text: &str) -> io::Result<bool> {
 /// `false` if standard output is a pipe whose reader has gone.
 ///
 /// # Errors
-///
 /// Standard output was closed from the beginning, or cannot be written.
 pub(crate) fn closed_is_fine(written: io::Result<()>) -> io::Result<bool> {
     standard_streams::check_output()?;

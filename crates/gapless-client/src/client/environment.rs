@@ -13,7 +13,6 @@ pub trait ClientEnvironment: Send {
     /// Tries to connect once, for at most `timeout`; replaces an earlier connection.
     ///
     /// # Errors
-    ///
     /// Connection refused; no answer in time.
     fn connect(&mut self, timeout: Duration) -> Result<PublisherLink, ClientError>;
 }

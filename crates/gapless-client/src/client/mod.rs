@@ -132,7 +132,6 @@ impl Client {
     /// Connects to a socket of this machine, or by TCP to a cluster member: `tcp:HOST:PORT`.
     ///
     /// # Errors
-    ///
     /// Connection refused; another stream; no answer in time.
     pub fn connect(path: impl AsRef<Path>, options: ClientOptions) -> Result<Self, ClientError> {
         Self::connect_any(&[path], options)
@@ -142,11 +141,9 @@ impl Client {
     /// not lead names the leader.
     ///
     /// # Errors
-    ///
     /// As for [`Client::connect`], of the last attempt.
     ///
     /// # Panics
-    ///
     /// If `paths` is empty.
     pub fn connect_any(paths: &[impl AsRef<Path>], options: ClientOptions) -> Result<Self, ClientError> {
         let mut addresses = Addresses::new(paths.iter().map(|path| ServiceAddress::new(path.as_ref())).collect());
@@ -272,7 +269,6 @@ impl Client {
     /// sessions take one round trip.
     ///
     /// # Errors
-    ///
     /// A token of 0 or a window out of range; the ring is full; the service is gone.
     pub fn begin_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, ClientError> {
         let refuse = |option, reason| Err(ClientError::Option { option, reason });
@@ -298,7 +294,6 @@ impl Client {
     /// the session lives until it expires.
     ///
     /// # Errors
-    ///
     /// [`ClientError::InFlight`] while commands have no reply; [`ClientError::NoSuchSession`]; [`LogError::Full`].
     pub fn close_session(&mut self, key: SessionKey) -> Result<(), ClientError> {
         let session = self.sessions.get_mut(key.index()).filter(|session| session.is_open());
@@ -363,7 +358,6 @@ impl Client {
     /// command's number in the session, as in its reply.
     ///
     /// # Errors
-    ///
     /// [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`]: poll and retry.
     /// [`ClientError::NoSuchSession`]: open the token again.
     pub fn send(
@@ -382,7 +376,6 @@ impl Client {
     /// hand-over for several commands.
     ///
     /// # Errors
-    ///
     /// As for [`Client::send`].
     #[inline]
     pub fn enqueue(
@@ -461,7 +454,6 @@ impl Client {
     /// Flushes, and passes up to `messages_max` messages to `take`. Returns their number.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Disconnected`] once the service is gone and all its messages are taken, checked after 50 ms
     /// without a message, or if one of several members has owed an answer for a second. [`ClientError::Protocol`] for
     /// an invalid frame.

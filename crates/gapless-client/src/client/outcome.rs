@@ -199,7 +199,6 @@ impl Client {
     /// second effect. The original reply arrives with `first: false`.
     ///
     /// # Errors
-    ///
     /// [`ClientError::NotSent`]; [`ClientError::NotOpen`]; [`ClientError::NoSuchSession`]; [`LogError::Full`].
     pub fn repeat(&mut self, key: SessionKey, session_seq: u64) -> Result<(), ClientError> {
         self.number_state(key, session_seq)?;

@@ -101,7 +101,6 @@ impl Client {
     /// stream has lost (see [`Incoming::SessionLost`]) stays closed.
     ///
     /// # Errors
-    ///
     /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the service's own process.
     pub fn reconnect(&mut self) -> Result<(), ClientError> {
         self.reconnect_within(self.options.timeout)
@@ -111,7 +110,6 @@ impl Client {
     /// milliseconds.
     ///
     /// # Errors
-    ///
     /// As for [`Client::reconnect`].
     pub fn reconnect_within(&mut self, limit: Duration) -> Result<(), ClientError> {
         self.reconnect_until(TimeLimit::new(self.now(), limit))
@@ -160,7 +158,6 @@ impl Client {
     /// through [`Client::poll`].
     ///
     /// # Errors
-    ///
     /// The ring has no room for reopening the sessions.
     #[doc(hidden)] // For the simulator.
     pub fn resume_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {

@@ -39,7 +39,6 @@ impl<'a> Reply<'a> {
     /// Decodes as an object or a view of the payload.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if it is the refusal of a command;
     /// [`ClientError::Decode`], if it is another message ([`Reply::message_type`]), or malformed.
     pub fn decode<M: Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
@@ -59,7 +58,6 @@ impl OwnedReply {
     /// Decodes as an object or a view of the payload.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Decode`], if it is another message ([`OwnedReply::message_type`]), or malformed.
     pub fn decode<M: Message>(&self) -> Result<M::Decoded<'_>, ClientError> {
         decode::<M>(self.message_type(), &self.payload)

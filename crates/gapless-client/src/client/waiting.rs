@@ -115,7 +115,6 @@ impl Client {
     /// themselves.
     ///
     /// # Errors
-    ///
     /// The process has no free descriptor.
     pub fn waker(&self) -> Result<ClientWaker, ClientError> {
         let copied = rustix::io::fcntl_dupfd_cloexec(&self.link.wake_publisher, 0);
@@ -125,7 +124,6 @@ impl Client {
     /// Sleeps until the service sends something, or for `timeout`.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Disconnected`] if the service is gone, or if there are other members and this one has owed an
     /// answer for a second.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {

@@ -66,7 +66,6 @@ impl Controller {
     /// Waits, at most `timeout`, until the command's effect is in the stream and as durable as the stream promises.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Control`] if no process listens or it refuses; [`ClientError::TimedOut`], after which the command
     /// may still take effect: repeating it shows.
     pub fn command(&self, command: ControlCommand, timeout: Duration) -> Result<ControlResult, ClientError> {
@@ -91,7 +90,6 @@ impl Controller {
     /// All connected nodes.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Control`] if no process listens; [`ClientError::TimedOut`].
     pub fn nodes(&self, timeout: Duration) -> Result<NodesAnswer, ClientError> {
         let (asked, mut waiting) = ("a question who is connected", AnswerWait::within(timeout));

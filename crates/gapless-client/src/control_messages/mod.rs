@@ -175,7 +175,6 @@ impl ControlRequest {
     /// Parses a message.
     ///
     /// # Errors
-    ///
     /// [`ControlRequestError`] unless the bytes are a valid request.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ControlRequestError> {
         if !Self::is_request_magic(bytes) {

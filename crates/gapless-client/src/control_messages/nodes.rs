@@ -143,7 +143,6 @@ impl NodesAnswer {
     /// Serialized form.
     ///
     /// # Panics
-    ///
     /// If there are more rows than [`ROWS_MAX`].
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

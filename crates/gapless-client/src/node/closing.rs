@@ -12,7 +12,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// from 1.
     ///
     /// # Errors
-    ///
     /// [`ClientError::NotOpen`] before the session is open; [`ClientError::KeptFull`]: poll and retry;
     /// [`ClientError::Option`] for a shared session.
     pub fn close_session(&mut self) -> Result<(), ClientError> {
@@ -29,7 +28,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// Polls until everything published has come back and the session is closed.
     ///
     /// # Errors
-    ///
     /// [`ClientError::TimedOut`] after `timeout` (a halted stream takes no close): the session lives until it expires.
     /// Those of [`StreamNode::poll`] and [`StreamNode::close_session`].
     pub fn finish(&mut self, timeout: Duration, mut take: impl FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {

@@ -117,7 +117,6 @@ impl DatagramLink<UdpSocket> {
     /// the sequencer yet.
     ///
     /// # Errors
-    ///
     /// An error of the operating system.
     pub fn open(
         groups: &[Peer],

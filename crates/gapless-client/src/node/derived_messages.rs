@@ -11,7 +11,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// a replay or a second instance publishes no duplicates. A message that the stream already has is not sent.
     ///
     /// # Errors
-    ///
     /// As for [`StreamNode::publish`].
     pub fn publish_derived(&mut self, message: MessageType, payload: &[u8]) -> Result<u64, ClientError> {
         if self.skips(payload.len()) {
@@ -57,7 +56,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// Asks the sequencer for the frames that it has, if there is no room.
     ///
     /// # Errors
-    ///
     /// A fatal error of the link.
     pub fn has_room_for_derived(&mut self) -> Result<bool, ClientError> {
         let Some(publisher) = &self.publisher else { return Ok(false) };

@@ -118,7 +118,6 @@ impl<'a> Message<'a> {
     /// Decodes as an object or a view of the payload.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Decode`], if it is another message ([`Message::message_type`]), or malformed.
     pub fn decode<M: gapless_schema::Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
         decode::<M>(self.message_type(), self.payload)

@@ -81,14 +81,12 @@ pub trait NodeLink: Send {
     /// Tries to connect to a stream that contains `seen`, and to read from `start`. `None`: retry.
     ///
     /// # Errors
-    ///
     /// Errors that a retry cannot fix: another stream, another history, a refusal.
     fn connect(&mut self, start: Start, seen: SeenFrame, now_ns: u64) -> Result<Option<ConnectionInfo>, ClientError>;
 
     /// Sends a padded frame; `false` if there is no room now.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Disconnected`], and fatal errors of the link.
     fn send(&mut self, frame: &[u8]) -> Result<bool, ClientError>;
 
@@ -101,14 +99,12 @@ pub trait NodeLink: Send {
     /// Passes the answers since the last call to `take`, a frame at a time.
     ///
     /// # Errors
-    ///
     /// As for [`NodeLink::send`].
     fn answers(&mut self, take: &mut dyn FnMut(&Frame<'_>)) -> Result<usize, ClientError>;
 
     /// Receives packets, for a node that cannot read now; a frame that does not fit counts as lost.
     ///
     /// # Errors
-    ///
     /// As for [`NodeLink::send`].
     fn take_in(&mut self, now_ns: u64) -> Result<(), ClientError> {
         let _ = now_ns;
@@ -124,7 +120,6 @@ pub trait NodeLink: Send {
     /// Passes the next frames, in order, to `take`: as many as one look brings, at most `limit`.
     ///
     /// # Errors
-    ///
     /// As for [`NodeLink::read`], and those of `take`, after which the link cannot be used.
     #[inline]
     fn read_each(
@@ -171,7 +166,6 @@ pub trait NodeLink: Send {
     /// A link that knows other members moves to one of them; otherwise the node asks here again.
     ///
     /// # Errors
-    ///
     /// [`ClientError::Disconnected`] if it moves.
     fn on_not_leader(&mut self, leaders: &str) -> Result<(), ClientError> {
         let _ = leaders;
@@ -181,7 +175,6 @@ pub trait NodeLink: Send {
     /// Heartbeats, requests, noticing that the other side is gone.
     ///
     /// # Errors
-    ///
     /// As for [`NodeLink::send`].
     fn tick(&mut self, now_ns: u64) -> Result<(), ClientError>;
 

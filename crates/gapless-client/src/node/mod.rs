@@ -211,7 +211,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// number of its last frame.
     ///
     /// # Errors
-    ///
     /// [`ClientError::NotOpen`] before the session is open; [`ClientError::WindowFull`], [`ClientError::KeptFull`],
     /// [`ClientError::Throttled`] and [`ClientError::Halted`]: poll and retry; [`ClientError::TooLong`].
     #[inline]
@@ -225,7 +224,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// Like [`StreamNode::publish`]; `encode` writes at most `length_max` bytes in place and returns the length.
     ///
     /// # Errors
-    ///
     /// As for [`StreamNode::publish`], and those of `encode`.
     #[inline]
     pub fn publish_with(
@@ -249,7 +247,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// same identifier. At the stream's limit of timers (2^20) it comes back as [`NodeEvent::TimerRefused`].
     ///
     /// # Errors
-    ///
     /// As for [`StreamNode::publish`].
     pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) -> Result<u64, ClientError> {
         let payload = TimerFired { timer, deadline_ns }.to_bytes();
@@ -302,7 +299,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// Sends published frames, as far as there is room.
     ///
     /// # Errors
-    ///
     /// A fatal error of the link; the next polls re-establish a lost connection.
     #[inline]
     pub fn flush(&mut self) -> Result<(), ClientError> {
@@ -334,7 +330,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// number of frames read.
     ///
     /// # Errors
-    ///
     /// Fatal errors of this node: another stream or incarnation, a lost session, frames that are no longer kept,
     /// damage. The node is then closed.
     #[inline]
@@ -446,7 +441,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// [`StreamNode::poll`] without reading, for callers of [`StreamNode::next_frame`].
     ///
     /// # Errors
-    ///
     /// As for [`StreamNode::poll`].
     pub fn turn(&mut self, mut take: impl FnMut(NodeEvent<'_>)) -> Result<(), ClientError> {
         self.poll(0, &mut take).map(|_| ())
@@ -455,7 +449,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// Next frame, and whether this node published it or asked for it.
     ///
     /// # Errors
-    ///
     /// As for [`StreamNode::poll`]. After a lost connection there are no frames until [`StreamNode::turn`] has
     /// reconnected.
     #[inline]
@@ -594,7 +587,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// Messages read meanwhile are dropped.
     ///
     /// # Errors
-    ///
     /// [`ClientError::NotOpen`] at once if the node only reads; [`ClientError::TimedOut`], and those of
     /// [`StreamNode::poll`].
     pub fn wait_open(&mut self, timeout: Duration) -> Result<(), ClientError> {
@@ -617,7 +609,6 @@ impl<L: NodeLink> StreamNode<L> {
     /// Polls and waits until `is_done` returns true.
     ///
     /// # Errors
-    ///
     /// [`ClientError::TimedOut`] naming `request` after `timeout`, and those of [`StreamNode::poll`].
     pub fn poll_until(
         &mut self,

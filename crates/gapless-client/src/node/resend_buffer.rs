@@ -122,7 +122,6 @@ impl ResendBuffer {
     /// Includes the padding.
     ///
     /// # Panics
-    ///
     /// If the frame is not kept.
     #[inline]
     pub fn get(&self, number: u64) -> &[u8] {

@@ -21,7 +21,6 @@ impl Resumption {
     /// Whether the stream already has the next message, of `frames` frames. Call it once for each, in publishing order.
     ///
     /// # Errors
-    ///
     /// [`ClientError::SessionLost`] if the stream has only a part of it: other messages were published under the token,
     /// or the frame length has changed.
     pub const fn has(&mut self, frames: u64) -> Result<bool, ClientError> {

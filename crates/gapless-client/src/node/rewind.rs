@@ -103,7 +103,6 @@ impl Rewind {
     /// Starts connecting to `server`.
     ///
     /// # Errors
-    ///
     /// [`RewindError::Connection`], if the operating system refuses at once.
     pub fn open(server: SocketAddr, request: &RewindRequest, now_ns: u64) -> Result<Self, RewindError> {
         let mut connection = TcpConnection::connect(server, INCOMING_BYTES, 4 * LOGIN_LENGTH)?;
@@ -128,7 +127,6 @@ impl Rewind {
     /// Whether the next message has arrived; [`Rewind::message`] then returns it.
     ///
     /// # Errors
-    ///
     /// A packet that the server must not send.
     #[inline]
     pub fn advance(&mut self) -> Result<bool, RewindError> {
@@ -177,7 +175,6 @@ impl Rewind {
     /// Reads from the socket once, for when [`Rewind::advance`] finds no message. Returns whether bytes have arrived.
     ///
     /// # Errors
-    ///
     /// The connection failed, or is at its end.
     #[inline]
     pub fn receive(&mut self, now_ns: u64) -> Result<bool, RewindError> {
@@ -195,7 +192,6 @@ impl Rewind {
     /// Sends packets that are due, and those still unsent.
     ///
     /// # Errors
-    ///
     /// The connection failed.
     #[inline]
     pub fn tick(&mut self, now_ns: u64) -> Result<(), RewindError> {

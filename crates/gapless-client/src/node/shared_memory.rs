@@ -135,7 +135,6 @@ impl SharedMemoryLink {
     /// that does not lead names the leader, or the next directory is tried.
     ///
     /// # Panics
-    ///
     /// If `directories` is empty.
     #[must_use]
     pub fn any(directories: &[impl AsRef<Path>], options: SharedMemoryOptions) -> Self {

@@ -64,7 +64,6 @@ pub(super) const fn welcome_feed(welcome: &NodeWelcome) -> Feed {
 /// Refusal by `peer` of a node that reads from `start`.
 ///
 /// # Errors
-///
 /// An error that a retry cannot fix.
 pub(super) fn refusal_error(
     (reason, text): (RefusalReason, &str),

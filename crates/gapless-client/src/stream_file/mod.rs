@@ -216,7 +216,6 @@ impl StreamConfig {
     /// Link of one node.
     ///
     /// # Errors
-    ///
     /// An error of the operating system, for sockets.
     pub fn link(&self) -> Result<AnyLink, ClientError> {
         match self.transport {

@@ -9,7 +9,6 @@ impl StreamConfig {
     /// A relative directory in the file is relative to the file.
     ///
     /// # Errors
-    ///
     /// [`ConfigError::File`] if it cannot be read; as for [`StreamConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         Self::load_with(path, |_, _| Ok(())).map(|(config, ())| config)
@@ -18,7 +17,6 @@ impl StreamConfig {
     /// `others` takes its own tables, see [`StreamConfig::load`].
     ///
     /// # Errors
-    ///
     /// As for [`StreamConfig::load`], and those of `others`.
     pub fn load_with<T>(
         path: impl AsRef<Path>,
@@ -35,7 +33,6 @@ impl StreamConfig {
     /// `name` is the file, for messages. A relative directory stays as it is.
     ///
     /// # Errors
-    ///
     /// [`ConfigError::Refused`] names file, line, key and values. The text is not TOML, a key is unknown, or a value is
     /// wrong or contradicts another. The sequencer's options check the sequencer's limits.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigError> {
@@ -45,7 +42,6 @@ impl StreamConfig {
     /// `others` takes its own tables, see [`StreamConfig::parse`].
     ///
     /// # Errors
-    ///
     /// As for [`StreamConfig::parse`], and those of `others`.
     pub fn parse_with<T>(
         text: &str,

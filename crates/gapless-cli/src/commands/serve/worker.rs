@@ -38,7 +38,6 @@ const CODE_SIGNAL: u32 = 128;
 /// Kills `program` when `reason_to_end` returns a reason.
 ///
 /// # Errors
-///
 /// That reason; a program that cannot be started, or exits with a code other than 0, which becomes the refusal's code,
 /// with its standard error as the text.
 pub(super) fn run(

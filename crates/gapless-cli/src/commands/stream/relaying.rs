@@ -18,7 +18,6 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// `needless`: reason for which the stream's own directory needs no relay.
 ///
 /// # Errors
-///
 /// `to` is the stream's own directory; the file configures no stream.
 pub(super) fn options(
     upstream: &StreamConfig,

@@ -14,7 +14,6 @@ const DIRECTORIES_MAX: usize = 64;
 /// that have one.
 ///
 /// # Errors
-///
 /// A path that is not a directory, or has none; more than [`DIRECTORIES_MAX`].
 pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found: Vec<PathBuf> = Vec::new();

@@ -55,7 +55,6 @@ impl PublishingSession {
     /// Reports it once.
     ///
     /// # Errors
-    ///
     /// [`ClientError::SessionExpired`] if the session was closed with messages in flight.
     #[inline]
     pub fn check_lost(&mut self) -> Result<(), ClientError> {
