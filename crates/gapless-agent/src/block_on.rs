@@ -1,5 +1,3 @@
-//! [`block_on`]: runs a future to completion on this thread.
-
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,7 +23,7 @@ pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return Some(output);
         }
-        // A wait inside the future on this thread may have consumed the unpark meant for this sleep.
+        // A wait inside the future may have consumed the unpark meant for this sleep.
         if woken.is_woken.swap(false, Ordering::Acquire) {
             continue;
         }
@@ -37,7 +35,6 @@ pub fn block_on_until<F: Future>(future: F, deadline: Option<Instant>) -> Option
     }
 }
 
-/// Waker of one [`block_on`]; several may be nested on a thread.
 struct ThreadWaker {
     is_woken: AtomicBool,
     thread: Thread,
@@ -68,7 +65,6 @@ mod tests {
     use std::future::poll_fn;
     use std::time::Duration;
 
-    /// A future that is ready at the second poll, which it requests at the first.
     async fn looks_twice(mut at_first: impl FnMut()) {
         let mut is_first = true;
         poll_fn(|task| {

@@ -1,5 +1,5 @@
-//! [`open`], [`read`], [`create`], [`remove`], [`rename`]: files by path, opened as by [`Folder`]. Links and files
-//! placed by another user are not trusted, no operation blocks, and every read has a limit.
+//! Files by path, as by [`Folder`]: links and files placed by another user are not trusted, no operation blocks, every
+//! read has a limit.
 
 use crate::folder::Folder;
 use rustix::fs::{Mode, OFlags};
@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Attempts at opening a file that others create and remove concurrently.
 const TRIES: u32 = 8;
 
 /// Opens a file for reading.
@@ -28,9 +27,10 @@ pub fn open_to_write(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::RDWR)
 }
 
-/// Opens a file for reading and writing, or creates it with this mode, like [`create`].
+/// Opens a file for reading and writing, or creates it as [`create`] does.
 ///
 /// # Errors
+///
 /// As for [`open`].
 pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
     let (folder, name) = folder_of(path)?;
@@ -46,11 +46,11 @@ pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
     Err(io::Error::other("others remove it again and again"))
 }
 
-/// Creates a file for reading and writing, replacing a file of that name. A link of that name is not followed; other
-/// hard links of a replaced file keep its contents. In another user's folder the new file is given to that user, if
-/// this process may do that.
+/// Creates a file for reading and writing, replacing one of that name, also a link. In another user's folder the file
+/// is given to that user, if possible.
 ///
 /// # Errors
+///
 /// An error of the operating system.
 pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     let (folder, name) = folder_of(path)?;
@@ -85,6 +85,7 @@ pub fn read_to_string(path: &Path, bytes_max: u64) -> io::Result<String> {
 /// Reads the rest of an open file, at most `bytes_max` bytes.
 ///
 /// # Errors
+///
 /// As for [`read`].
 pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let too_long = |length: u64| {
@@ -101,10 +102,10 @@ pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     if read > bytes_max { too_long(read) } else { Ok(bytes) }
 }
 
-/// Replaces a file by one with these bytes. It is written under a name ending in `.new` first. Syncs nothing to the
-/// device.
+/// Replaces a file by one with these bytes, first written under a name ending in `.new`. Syncs nothing.
 ///
 /// # Errors
+///
 /// As for [`create`].
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (folder, name) = folder_of(path)?;
@@ -172,12 +173,10 @@ mod tests {
         let error = read(&path, 2).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(error.to_string(), "it has 3 bytes or more, and 2 at most are read");
-        // An endless file is refused without reading.
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(read(&path, 1 << 20).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_to_string(&path, 3).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        // The length of such a file is not known in advance.
         let told = read_from(&File::open("/dev/zero").unwrap(), 1000).unwrap_err().to_string();
         assert!(told.contains("1000 at most"), "{told}");
     }

@@ -1,9 +1,6 @@
-//! `Clock`: monotonic time for timeouts, and epoch time that is not disturbed by jumps of the wall clock (decision D8).
-//!
-//! Read once per duty cycle, and by drivers that measure latency. The timeline is a chain of linear pieces. Every half
-//! second it is renewed by the first reader that finds the current piece expired. Each piece begins at the end of the
-//! last one, and slews towards the wall clock by at most [`SLEW_PPM_MAX`]. Clones share the pieces. Higher crates must
-//! never read the system's clocks themselves.
+//! Monotonic time for timeouts, and epoch time without jumps. The timeline is a chain of linear pieces. Every half
+//! second the first reader that finds the piece expired renews it: the next one begins at its end, and slews towards
+//! the wall clock by at most [`SLEW_PPM_MAX`]. Clones share the pieces.
 
 mod source;
 mod timeline;
@@ -27,12 +24,10 @@ pub use virtual_time::VirtualTime;
 /// Counter that a clock reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClockKind {
-    /// The system's monotonic clock.
     #[default]
     System,
-    /// The processor's time stamp counter, kept in step with the system's monotonic clock.
+    /// Kept in step with the system's monotonic clock.
     Tsc,
-    /// Set by hand.
     Virtual,
 }
 
@@ -50,8 +45,7 @@ pub enum ClockKind {
 #[derive(Debug)]
 pub struct Clock {
     shared: Arc<SharedClock>,
-    /// Greatest readings so far. A clone that has just seen a piece expire may get the new piece of another reader,
-    /// which began a moment earlier and runs slower.
+    /// A clone may get another reader's new piece, which began earlier and runs slower.
     last: Cell<Now>,
 }
 
@@ -69,9 +63,10 @@ impl Clock {
         Self::over(ClockSource::System)
     }
 
-    /// Clock on the time stamp counter. Calibrates it for 10 ms.
+    /// Clock on the time stamp counter; calibrates for 10 ms.
     ///
     /// # Errors
+    ///
     /// [`Error::TscUnusable`] with the reason if it cannot serve as a clock here.
     pub fn tsc() -> Result<Self, Error> {
         tsc::check().map_err(Error::TscUnusable)?;
@@ -83,7 +78,7 @@ impl Clock {
         Self::over(ClockSource::Virtual(time.clone()))
     }
 
-    /// Clock on the time stamp counter if it is usable, else the system clock and the reason.
+    /// Clock on the time stamp counter if usable, else the system clock and the reason.
     #[must_use]
     pub fn fastest() -> (Self, Option<String>) {
         match Self::tsc() {
@@ -98,7 +93,7 @@ impl Clock {
         Self { shared: Arc::new(shared), last: Cell::new(Now::default()) }
     }
 
-    /// Current time. Never less than an earlier reading of this clone.
+    /// Current time, never less than an earlier reading of this clone.
     #[inline]
     #[must_use]
     pub fn now(&self) -> Now {
@@ -122,16 +117,15 @@ impl Clock {
         self.now().monotonic_ns
     }
 
-    /// Raw counter, for measuring short intervals: the cheapest reading. [`Clock::ticks_to_ns`] converts a difference
-    /// to nanoseconds. The processor may read the time stamp counter a few nanoseconds early, while earlier
-    /// instructions are in flight.
+    /// Raw counter, the cheapest reading for short intervals; [`Clock::ticks_to_ns`] converts a difference. The
+    /// processor may read it a few nanoseconds early, while earlier instructions are in flight.
     #[inline]
     #[must_use]
     pub fn ticks(&self) -> u64 {
         self.shared.source.raw()
     }
 
-    /// Converts a difference of [`Clock::ticks`] to nanoseconds, at the current rate.
+    /// Converts at the current rate.
     #[inline]
     #[must_use]
     pub fn ticks_to_ns(&self, ticks: u64) -> u64 {
@@ -147,25 +141,24 @@ impl Clock {
         }
     }
 
-    /// Offset of the wall clock from `epoch_ns`, ns: the rest to be slewed.
+    /// Wall clock minus `epoch_ns`, ns: the rest to be slewed.
     #[must_use]
     pub fn wall_clock_offset_ns(&self) -> i64 {
         let wall_ns = self.shared.source.sample().wall_ns;
         timeline::difference_ns(wall_ns, self.now().epoch_ns)
     }
 
-    /// Returns the piece after `expired`, made by this reader or another.
     #[cold]
     fn renew(&self, expired: &TimelinePiece, monotonic_ns: u64) -> TimelinePiece {
         let shared = &*self.shared;
         let renewal = if expired.is_long_over(monotonic_ns) {
-            // The process was stopped or the machine slept: the old piece is no longer usable.
+            // The process was stopped or the machine slept.
             shared.renewal.lock().unwrap_or_else(PoisonError::into_inner)
         } else {
             match shared.renewal.try_lock() {
                 Ok(renewal) => renewal,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                // Another reader is renewing it. The old piece is good for a while.
+                // Another reader is renewing it; the old piece is good for a while.
                 Err(TryLockError::WouldBlock) => return TimelinePiece::from_words(shared.piece.read()),
             }
         };

@@ -1,9 +1,7 @@
-//! Counters that cost almost nothing to update and that another process can read.
+//! Counters that another process can read. An update is one relaxed store to a cache line of its own.
 //!
-//! Agents own [`Counter`]s and store to them while messages flow: one relaxed store to a cache line of its own, no
-//! lock, no system call. [`CountersReader`], in any process, copies the file. The layout is in [`descriptor`].
 //! [`Counters::create`] counts in a mapping of the file. [`CountersWriter`] copies counts from memory into the file, so
-//! that damage to the file cannot end the counting process. No other process maps the file.
+//! that damage to the file cannot end the counting process.
 
 pub mod descriptor;
 mod file;
@@ -45,18 +43,17 @@ pub struct Counters {
     region: Arc<CounterRegion>,
     labels: Mutex<Vec<String>>,
     capacity: usize,
-    /// Holds the lock while this process lives. `None` in memory.
+    /// Holds the lock while this process lives; `None` in memory.
     file: Option<OwnedFile>,
 }
 
 impl Counters {
-    /// Creates the file for up to `capacity` (1 to 65,536) counters; it takes 256 bytes for each, all allocated here. A
-    /// file left by a dead process is replaced.
-    ///
-    /// Counting writes to a mapping of the file: a process that truncates the file ends this one by `SIGBUS`.
-    /// [`CountersWriter`] avoids that.
+    /// Creates the file for up to `capacity` (1 to 65,536) counters, 256 bytes each, all allocated here; a dead
+    /// process's file is replaced. Counting writes to a mapping of the file: a process that truncates the file ends
+    /// this one by `SIGBUS`, which [`CountersWriter`] avoids.
     ///
     /// # Errors
+    ///
     /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersInUse`] if its owner is alive;
     /// [`Error::CountersIo`].
     pub fn create(path: impl AsRef<Path>, capacity: usize) -> Result<Self, Error> {
@@ -69,10 +66,10 @@ impl Counters {
         Ok(Self::over(mapping, capacity, Some(file)))
     }
 
-    /// Creates counters that no other process sees: for the simulator, for tests, and for publishing by a
-    /// [`CountersWriter`].
+    /// Creates counters in memory: for the simulator, tests, and a [`CountersWriter`].
     ///
     /// # Errors
+    ///
     /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersIo`] without memory.
     pub fn in_memory(capacity: usize) -> Result<Self, Error> {
         check_capacity(capacity)?;
@@ -129,7 +126,6 @@ impl Counters {
         labels.iter().cloned().zip(self.region.values(self.capacity, labels.len())).collect()
     }
 
-    /// Path of the file; `None` in memory.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(OwnedFile::path)
@@ -144,7 +140,7 @@ fn check_capacity(capacity: usize) -> Result<(), Error> {
     }
 }
 
-/// A counter with a single writer, its owner. It can be moved to another thread, but not shared.
+/// A counter with a single writer, its owner; it can be moved to another thread, but not shared.
 pub struct Counter {
     value: *const AtomicU64,
     _region: Arc<CounterRegion>,
@@ -157,14 +153,13 @@ pub struct Counter {
 unsafe impl Send for Counter {}
 
 impl Counter {
-    /// Sets the value: one relaxed store.
     #[inline]
     pub fn set(&self, value: u64) {
-        // Relaxed: each value is independent; pairs with nothing.
+        // Relaxed: values are independent.
         self.word().store(value.to_le(), Ordering::Relaxed);
     }
 
-    /// Adds to the value, wrapping around: a load and a store of its own cache line, no locked instruction.
+    /// Adds, wrapping around: a load and a store, no locked instruction.
     #[inline]
     pub fn add(&self, value: u64) {
         self.set(self.get().wrapping_add(value));
@@ -177,13 +172,12 @@ impl Counter {
         u64::from_le(self.word().load(Ordering::Relaxed))
     }
 
-    /// Read access to this counter for other threads of the process.
     #[must_use]
     pub fn view(&self) -> CounterView {
         CounterView { value: self.value, _region: Arc::clone(&self._region) }
     }
 
-    /// Converts it to a counter with many writers, whose additions are locked instructions.
+    /// Converts it to a counter with many writers, by locked instructions.
     #[must_use]
     pub fn shared(self) -> SharedCounter {
         const { assert!(cfg!(target_endian = "little"), "a locked addition is to a word of the file's byte order") };
@@ -204,7 +198,7 @@ impl fmt::Debug for Counter {
     }
 }
 
-/// A counter with many writers. Made by [`Counter::shared`]; clones are the same counter.
+/// A counter with many writers, from [`Counter::shared`]; clones are the same counter.
 #[derive(Clone, Debug)]
 pub struct SharedCounter(CounterView);
 
@@ -212,18 +206,15 @@ impl SharedCounter {
     /// Adds to the value, wrapping around.
     #[inline]
     pub fn add(&self, value: u64) {
-        // Relaxed: each value is independent; pairs with nothing.
         self.0.word().fetch_add(value, Ordering::Relaxed);
     }
 
     #[inline]
     pub fn set(&self, value: u64) {
-        // Relaxed: like `add`.
         self.0.word().store(value, Ordering::Relaxed);
     }
 }
 
-/// Read access to one counter from any thread of its process.
 #[derive(Clone)]
 pub struct CounterView {
     value: *const AtomicU64,
@@ -239,7 +230,6 @@ impl CounterView {
     #[inline]
     #[must_use]
     pub fn get(&self) -> u64 {
-        // Relaxed: each value is independent; pairs with nothing.
         u64::from_le(self.word().load(Ordering::Relaxed))
     }
 
@@ -256,7 +246,7 @@ impl fmt::Debug for CounterView {
     }
 }
 
-/// The mapped memory. All access is atomic, because other processes may read it.
+/// All access is atomic: other processes may read it.
 #[derive(Debug)]
 struct CounterRegion {
     mapping: MmapRaw,
@@ -277,7 +267,6 @@ impl CounterRegion {
         unsafe { &*self.mapping.as_ptr().add(offset).cast::<AtomicU64>() }
     }
 
-    /// Number of complete labels.
     fn used(&self) -> usize {
         // Acquire: pairs with the Release of `Counters::add`, so that the counted labels are visible.
         u32::from_le(self.u32_at(descriptor::USED_OFFSET).load(Ordering::Acquire)) as usize
@@ -285,7 +274,6 @@ impl CounterRegion {
 
     fn values(&self, capacity: usize, used: usize) -> Vec<u64> {
         let word = |index| self.u64_at(descriptor::value_offset(capacity, index));
-        // Relaxed: each value is independent; pairs with nothing.
         (0..used).map(|index| u64::from_le(word(index).load(Ordering::Relaxed))).collect()
     }
 }

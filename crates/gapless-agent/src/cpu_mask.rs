@@ -1,7 +1,5 @@
-//! `CpuMask`: a set of logical CPUs, in its text form, checked against the machine.
-//!
-//! Threads pin only themselves. A mask that this machine cannot honour is a [`PinWarning`] and the thread stays
-//! unpinned: a published command line must run on any machine.
+//! A mask that this machine cannot honour is a [`PinWarning`] and the thread stays unpinned: a published command line
+//! must run on any machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +9,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::Error;
 
-/// Number of logical CPUs that a mask can name: 0 to 1023.
+/// A mask names CPUs 0 to 1023.
 pub const CPUS_MAX: usize = 1024;
 
-/// CPUs allowed to this process's threads before the first one was pinned.
 static UNPINNED: OnceLock<CpuMask> = OnceLock::new();
 
 /// A set of logical CPUs. As text: `[1]`, `[2,3]`, `1`, `2-3`, `[0,4-7]`.
@@ -26,7 +23,7 @@ pub struct CpuMask {
 impl CpuMask {
     const EMPTY: Self = Self { words: [0; CPUS_MAX / 64] };
 
-    /// A mask of these CPUs; `None` if the list is empty or has a CPU above 1023.
+    /// `None` if the list is empty or has a CPU above 1023.
     #[must_use]
     pub fn of(cpus: &[usize]) -> Option<Self> {
         let mut mask = Self::EMPTY;
@@ -50,20 +47,20 @@ impl CpuMask {
         (0..CPUS_MAX).filter(|&cpu| self.contains(cpu))
     }
 
-    /// CPUs that are online in this machine.
+    /// Online CPUs of this machine.
     #[must_use]
     pub fn of_machine() -> Self {
         std::fs::read_to_string("/sys/devices/system/cpu/online")
             .ok()
             .and_then(|text| text.parse().ok())
             .or_else(|| Self::of_current_thread().ok())
-            // A thread runs on some CPU, so there is at least one.
             .unwrap_or(Self { words: [u64::MAX; CPUS_MAX / 64] })
     }
 
     /// CPUs on which the calling thread may run.
     ///
     /// # Errors
+    ///
     /// An error of the operating system, in a sandbox that forbids the query.
     pub fn of_current_thread() -> std::io::Result<Self> {
         let set = sched_getaffinity(None)?;
@@ -77,7 +74,8 @@ impl CpuMask {
     /// Checks the mask against a machine.
     ///
     /// # Errors
-    /// A warning to print and to record, if the machine lacks one of its CPUs.
+    ///
+    /// A warning to print and to record, if the machine lacks one of the CPUs.
     pub fn check(&self, machine: &CpuMask) -> Result<(), PinWarning> {
         let missing: Vec<usize> = self.iter().filter(|&cpu| !machine.contains(cpu)).collect();
         match Self::of(&missing) {
@@ -89,9 +87,10 @@ impl CpuMask {
         }
     }
 
-    /// Pins the calling thread to these CPUs, all of them or not at all.
+    /// Pins the calling thread to these CPUs, all or none.
     ///
     /// # Errors
+    ///
     /// A warning to print and to record; the thread then runs where it ran before.
     pub fn pin_current_thread(&self) -> Result<(), PinWarning> {
         self.check(&Self::of_machine())?;
@@ -102,18 +101,16 @@ impl CpuMask {
         // A container's limits reduce a mask silently.
         let after = Self::of_current_thread().map_err(|error| warning(format!("the system refuses: {error}")))?;
         if after != *self {
-            // A failure here adds nothing to the warning: the thread is not on the requested CPUs either way.
             let _ = sched_setaffinity(None, &before.cpu_set());
             return Err(warning(format!("this process may run only on CPUs {before}")));
         }
         Ok(())
     }
 
-    /// Undoes the pinning that the calling thread has inherited from its creator. Without it, a helper thread would
-    /// share the core on which its owner spins.
+    /// Undoes the inherited pinning of the calling thread: a helper thread would share the core on which its owner
+    /// spins.
     pub fn unpin_current_thread() {
         if let Some(unpinned) = UNPINNED.get() {
-            // A thread that stays pinned is slow but correct.
             let _ = sched_setaffinity(None, &unpinned.cpu_set());
         }
     }
@@ -127,7 +124,7 @@ impl CpuMask {
     }
 }
 
-/// A mask was not honoured. A warning, not an error: the thread runs unpinned.
+/// A mask was not honoured; the thread runs unpinned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinWarning {
     pub mask: String,
@@ -141,7 +138,6 @@ impl fmt::Display for PinWarning {
 }
 
 impl fmt::Display for CpuMask {
-    /// `[0,2,3]`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
         for (index, cpu) in self.iter().enumerate() {

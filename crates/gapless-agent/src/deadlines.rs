@@ -1,13 +1,7 @@
-//! [`Deadlines`]: callbacks at deadlines, independent of the waiting code.
+//! [`Deadlines`]: callbacks at deadlines, for tasks and callbacks whose waiting code checks no clock.
 //!
-//! A caller that blocks or polls checks the clock itself; the timeout of a task or a callback needs an external timer.
-//! [`Deadlines::expire`] runs the callbacks. Its caller is chosen by the user: [`Deadlines::of_process`] has a thread
-//! of its own. An I/O thread that waits anyway creates its own with [`Deadlines::new`], and asks
-//! [`Deadlines::next_deadline_ns`] how long it may wait.
-//!
-//! Entering and leaving cost one short lock each, of one of eight shards, and no wake-up: the thread is woken only for
-//! a deadline earlier than the one it sleeps for. If that one has left meanwhile, the thread wakes once for nothing and
-//! sleeps for the next. So calls with the same timeout cost one wake-up for each such period, not one each.
+//! Entering and leaving cost one short lock of one of eight shards. The thread is woken only for a deadline earlier
+//! than the one it sleeps for, so calls with the same timeout cost one wake-up for each such period.
 //!
 //! No deadline is overslept. The sleeper first stores "forever", then scans the shards, then lowers the stored time to
 //! the earliest deadline found, then parks. An entry made after the scan of its shard reads, by the order of the
@@ -24,7 +18,6 @@ use std::time::Duration;
 
 use crate::monotonic::monotonic_ns;
 
-/// Number of locks that share the load.
 const SHARDS: usize = 8;
 
 pub trait DeadlineTarget: Send + Sync {
@@ -60,7 +53,6 @@ impl Drop for Alarm {
     }
 }
 
-/// Location of an entry, for removing it.
 #[derive(Clone, Copy, Debug)]
 pub struct DeadlineKey {
     shard: usize,
@@ -73,7 +65,7 @@ struct DeadlineShard(Mutex<Wheel<Arc<dyn DeadlineTarget>>>);
 
 pub struct Deadlines {
     shards: [DeadlineShard; SHARDS],
-    /// Time until which the sleeper sleeps; 0 while it is awake and will scan.
+    /// 0 while the sleeper is awake and will scan.
     sleeps_until_ns: AtomicU64,
     wake: Box<dyn Fn() + Send + Sync>,
 }
@@ -85,14 +77,14 @@ impl std::fmt::Debug for Deadlines {
 }
 
 impl Deadlines {
-    /// Creates deadlines for a caller of [`Deadlines::expire`]. `wake` is called when the next deadline has become
-    /// earlier; it must not be lost if the caller is not waiting yet.
+    /// For a caller of [`Deadlines::expire`]. `wake` is called when the next deadline has become earlier, and must not
+    /// be lost if the caller is not waiting yet.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self { shards: Default::default(), sleeps_until_ns: AtomicU64::new(0), wake: Box::new(wake) }
     }
 
-    /// Deadlines of this process, with a thread of their own from the first use.
+    /// Deadlines of this process, with their own thread from the first use.
     #[must_use]
     pub fn of_process() -> Arc<Self> {
         type OwnedDeadlines = (ProcessMark, Arc<Deadlines>);
@@ -102,7 +94,7 @@ impl Deadlines {
         if mark.is_here() {
             return Arc::clone(deadlines);
         }
-        // The thread of the inherited ones exists only in the process that forked this one.
+        // The thread of inherited deadlines exists only in the process that forked this one.
         let mut of_child = OF_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
         let of_parent = of_child.take_if(|(mark, _)| !mark.is_here());
         std::mem::forget(of_parent);
@@ -121,10 +113,10 @@ impl Deadlines {
         self.next_deadline_ns()
     }
 
-    /// Time of the next [`Deadlines::expire`], `u64::MAX` for never. It may be up to half a second early for a distant
-    /// deadline. The caller sleeps until then, or until `wake`.
+    /// Time of the next [`Deadlines::expire`], `u64::MAX` for never; up to half a second early for a distant deadline.
+    /// The caller sleeps until then, or until `wake`.
     pub fn next_deadline_ns(&self) -> u64 {
-        // SeqCst throughout: once for each sleep; the argument is at the head of the file.
+        // SeqCst throughout, once for each sleep: see the module.
         self.sleeps_until_ns.store(u64::MAX, Ordering::SeqCst);
         let next = self.shards.iter().map(|shard| lock(shard).next_ns()).min().unwrap_or(u64::MAX);
         self.sleeps_until_ns.fetch_min(next, Ordering::SeqCst).min(next)
@@ -144,15 +136,15 @@ impl Deadlines {
     pub fn enter(&self, deadline_ns: u64, timed: Arc<dyn DeadlineTarget>) -> DeadlineKey {
         let shard = shard_of_thread();
         let key = lock(&self.shards[shard]).insert(deadline_ns, timed);
-        // Relaxed: the shard's lock orders it after the sleeper's "forever", as argued at the head of the file. The
-        // store after the scan can only cause one extra wake-up.
+        // Relaxed: the shard's lock orders it after the sleeper's "forever". The store after the scan can only cause
+        // one extra wake-up.
         if deadline_ns < self.sleeps_until_ns.load(Ordering::Relaxed) {
             self.wake_for(deadline_ns);
         }
         DeadlineKey { shard, key }
     }
 
-    /// Removes an entry; no effect if it has expired meanwhile.
+    /// No effect if the entry has expired.
     pub fn leave(&self, key: DeadlineKey) {
         let timed = lock(&self.shards[key.shard]).remove(key.key);
         drop(timed);
@@ -171,16 +163,12 @@ fn lock(shard: &DeadlineShard) -> std::sync::MutexGuard<'_, Wheel<Arc<dyn Deadli
     shard.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Assigns the shards to threads in turn.
 fn shard_of_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    // Relaxed: only a number; publishes nothing.
     thread_local!(static SHARD: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
-    // A thread-local may be gone on an ending thread; any shard will do.
     SHARD.try_with(|shard| *shard).unwrap_or(0)
 }
 
-/// Starts the thread of this process's deadlines, which lives as long as the process.
 fn spawn() -> Arc<Deadlines> {
     let thread = Arc::new(OnceLock::<std::thread::Thread>::new());
     let to_wake = Arc::clone(&thread);
@@ -248,7 +236,6 @@ mod tests {
             }
         }
         for (deadline_ns, flag, leaves) in &flags {
-            // An entry that left may have expired before.
             let told_ns = flag.0.load(Ordering::SeqCst);
             assert!(!leaves || told_ns == 0 || told_ns >= *deadline_ns);
         }

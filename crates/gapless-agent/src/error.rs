@@ -1,5 +1,3 @@
-//! Errors of this crate itself, as opposed to those of agents.
-
 use std::io;
 use std::path::PathBuf;
 
@@ -27,7 +25,7 @@ pub enum Error {
     #[error("counters file {path} belongs to process {pid}, which is alive; choose another path or stop that process")]
     CountersInUse {
         path: PathBuf,
-        /// Owner according to the file; 0 if it does not name one.
+        /// 0 if the file names none.
         pid: u32,
     },
     #[error("counters file {path} is damaged at byte {position}: expected {expected}, found {found}")]

@@ -1,7 +1,3 @@
-//! `AgentFailure`, which names the failed agent, and the slot through which threads share it.
-//!
-//! A failure is reported once, by the thread in which it happened; all others only read it.
-
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::agent::AgentError;
 use crate::wake::Waker;
 
-/// The failure of an agent, which ends its thread.
 #[derive(Clone, Debug)]
 pub struct AgentFailure {
-    /// Name of the thread; empty for a group without one.
+    /// Empty for a group without a name.
     pub thread: String,
     pub agent: String,
-    /// Error; [`crate::Error::AgentPanicked`] for a panic.
+    /// [`crate::Error::AgentPanicked`] for a panic.
     pub error: Arc<dyn StdError + Send + Sync>,
     /// Further errors while the thread's agents were closed.
     pub while_closing: Vec<String>,
@@ -49,8 +44,7 @@ impl StdError for AgentFailure {
     }
 }
 
-/// First failure among threads that belong together. Clones share it. When one is reported, all watching threads are
-/// woken and stop.
+/// First failure among threads that belong together; clones share it. A report wakes all watching threads, which stop.
 #[derive(Clone, Debug, Default)]
 pub struct FailureSlot {
     inner: Arc<SharedFailure>,
@@ -74,12 +68,11 @@ impl FailureSlot {
         Self::default()
     }
 
-    /// Reports a failure and wakes the watchers. Only the first is kept.
+    /// Reports a failure and wakes the watchers; only the first is kept.
     pub fn report(&self, failure: AgentFailure) {
         let watchers = {
             let mut reported = self.reported();
             reported.first.get_or_insert(failure);
-            // Release: pairs with the load in `has_failed`.
             self.inner.failed.store(true, Ordering::Release);
             reported.watchers.clone()
         };
@@ -88,11 +81,11 @@ impl FailureSlot {
         }
     }
 
-    /// Whether a failure was reported: one load, for a duty cycle.
+    /// One load, for a duty cycle.
     #[inline]
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        // Acquire: pairs with the store in `report`.
+        // Acquire: pairs with the Release in `report`.
         self.inner.failed.load(Ordering::Acquire)
     }
 
@@ -110,7 +103,7 @@ impl FailureSlot {
     }
 
     fn reported(&self) -> MutexGuard<'_, ReportedFailures> {
-        // No code under this lock can panic half-way, so its data is consistent even if it is poisoned.
+        // No code under this lock can panic half-way: the data is consistent even if poisoned.
         self.inner.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,6 @@
-//! Named crash points and mutants, for tests that attack the shipped code.
-//!
-//! Without debug assertions both calls are empty and cost nothing. With them, the environment variable
-//! `GAPLESS_CRASH_POINT=name:n` makes the process kill itself with SIGKILL at the n-th pass (from 1) of that point, and
-//! `GAPLESS_MUTANT=name` enables a known defect that the tests must catch.
+//! Named crash points and mutants; empty without debug assertions. `GAPLESS_CRASH_POINT=name:n` makes the process kill
+//! itself with SIGKILL at the n-th pass (from 1) of that point; `GAPLESS_MUTANT=name` enables a known defect that the
+//! tests must catch.
 
 /// Crash points of every process with a journal.
 pub const CRASH_POINTS: [&str; 12] = [
@@ -197,7 +195,7 @@ pub const SUPERVISOR_CRASH_POINTS: [&str; 6] = [
     "supervisor_connected",
 ];
 
-/// All mutants; a test must catch each. The last six are those of a client.
+/// All mutants; a test must catch each.
 pub const MUTANTS: [&str; 19] = [
     "acknowledge_before_journal",
     "skip_truncation",
@@ -220,12 +218,10 @@ pub const MUTANTS: [&str; 19] = [
     "give_up_early",
 ];
 
-/// Kills the process here if the environment requests it.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub const fn crash_point(_name: &'static str) {}
 
-/// Whether the environment enables the mutant `name`.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 #[must_use]
@@ -283,7 +279,7 @@ mod armed {
 
     /// Kills the process here if the environment requests it.
     pub fn crash_point(name: &'static str) {
-        // A repository test compares all names with the lists; this is the hot path.
+        // A repository test compares all names with the lists.
         let Some(armed) = armed() else { return };
         debug_assert!(is_named(name), "unknown crash point {name}");
         if armed.point == name && armed.passes_left.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -296,7 +292,6 @@ mod armed {
         }
     }
 
-    /// Whether the environment enables the mutant `name`.
     #[must_use]
     pub fn mutant(name: &'static str) -> bool {
         let planted = MUTANT.get_or_init(|| {

@@ -1,10 +1,7 @@
-//! Locks of files: [`try_lock`], [`unlock`], and [`is_locked`] for other processes.
-//!
-//! A lock is a `flock`, which the kernel drops with its process, and also a lock of the open file description
-//! (`F_OFD_SETLK`), because only that one can be queried. Both work the same through every mount and in every
-//! namespace, while the kernel's list of locks names other devices than `stat` on btrfs and overlay. Without the second
-//! lock, a query tries the first and releases it at once: some file systems, and programs of an earlier version, have
-//! only that.
+//! A lock is a `flock`, which the kernel drops with its process, and a lock of the open file description
+//! (`F_OFD_SETLK`), because only that one can be queried, through every mount and in every namespace. Without the
+//! second lock, a query tries the first and releases it at once: some file systems, and programs of an earlier version,
+//! have only that.
 
 use nix::fcntl::{FcntlArg, fcntl};
 use rustix::fs::{FlockOperation, flock};
@@ -13,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
-/// Pause between attempts, and their number, while a lock is held only briefly: another process may be querying it.
+/// Another process may be querying the lock.
 const ASKING: (Duration, u32) = (Duration::from_millis(1), 50);
 
 /// Locks a file that is open for writing; false if another process holds the lock.
@@ -24,7 +21,6 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     for _ in 0..ASKING.1 {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                // Only for queries: without it they try the other lock.
                 let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole(libc::F_WRLCK)));
                 return Ok(true);
             }
@@ -36,10 +32,8 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Releases the lock. Closing alone leaves it to a child process that another thread is starting, until the child runs
-/// its own program.
+/// Releases the lock; closing alone leaves it to a child process being started by another thread, until its exec.
 pub fn unlock(file: &File) {
-    // A lock that cannot be released here is released when the file is closed.
     let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole(libc::F_UNLCK)));
     let _ = flock(file, FlockOperation::Unlock);
 }
@@ -47,6 +41,7 @@ pub fn unlock(file: &File) {
 /// Whether a process holds the lock of a file, other than through `file`, which is open for reading.
 ///
 /// # Errors
+///
 /// An error of the operating system.
 pub fn is_locked(file: &File) -> io::Result<bool> {
     if is_marked(file) {
@@ -59,7 +54,6 @@ pub fn is_locked(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Whether another open file holds the lock that can be queried.
 fn is_marked(file: &File) -> bool {
     let mut asked = whole(libc::F_WRLCK);
     let answer = fcntl(file, FcntlArg::F_OFD_GETLK(&mut asked));

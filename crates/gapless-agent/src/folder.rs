@@ -1,12 +1,7 @@
-//! [`Folder`]: files in a folder that another user may write into. Links and files placed there by such a user are not
-//! trusted.
-//!
-//! A process with more rights than the owner of a folder can be misled by links: on the path to the folder, in place of
-//! a file, or as a second hard link of a file. So the path is walked component by component, and each file is checked
-//! after it is open.
-//!
-//! After a link of an ordinary user, the path must stay with files of that user (like `CHASE_SAFE` in systemd, which
-//! also applies it to directories).
+//! Files in a folder that another user may write into. Links can mislead a process with more rights than the owner of a
+//! folder: on the path, in place of a file, or as a second hard link. So the path is walked component by component, and
+//! each file is checked after it is open. After a link of an ordinary user, the path must stay with files of that user
+//! (like `CHASE_SAFE` in systemd).
 
 use crate::regular_file;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
@@ -20,18 +15,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 use std::sync::OnceLock;
 
-/// Limit on links in one path, as in the kernel.
 const LINKS_MAX: u32 = 40;
-/// Attempts at opening a file that others remove concurrently.
 const TRIES: u32 = 8;
 
-/// An open folder. Its files are named without a path.
+/// An open folder; its files are named without a path.
 #[derive(Debug)]
 pub struct Folder {
     fd: OwnedFd,
     owner: u32,
     group: u32,
-    /// Whether users other than its owner may write into it.
     is_open: bool,
 }
 
@@ -39,24 +31,27 @@ impl Folder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// An error of the operating system. `PermissionDenied` if a link of another user leads to something that is not
-    /// that user's.
+    ///
+    /// An error of the operating system; `PermissionDenied` if a link of another user leads to something not that
+    /// user's.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_walked(path, None)
     }
 
-    /// Opens a folder, creating missing components of its path with mode 0777 less the umask of this process.
+    /// Opens a folder, creating missing path components with mode 0777 less the umask.
     ///
     /// # Errors
+    ///
     /// As for [`Folder::open`].
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::open_walked(path, Some(FolderCreation { mode: 0o777, is_given: false }))
     }
 
-    /// Like [`Folder::create`], with mode 0700. Components created in another user's folder are given to that user, if
-    /// this process may do that.
+    /// Like [`Folder::create`], with mode 0700; components created in another user's folder are given to that user, if
+    /// possible.
     ///
     /// # Errors
+    ///
     /// As for [`Folder::open`].
     pub fn create_private(path: &Path) -> io::Result<Self> {
         Self::open_walked(path, Some(FolderCreation { mode: 0o700, is_given: true }))
@@ -64,16 +59,16 @@ impl Folder {
 
     fn open_walked(path: &Path, missing: Option<FolderCreation>) -> io::Result<Self> {
         let (fd, found) = walk(path, missing, TrustedUsers::of_this_process())?;
-        // Write permission for the group or for all.
         let is_open = found.st_mode & 0o022 != 0;
         Ok(Self { fd, owner: found.st_uid, group: found.st_gid, is_open })
     }
 
-    /// Opens a file; `None` if it does not exist. `flags` select reading or writing; the call does not block.
+    /// Opens a file without blocking; `None` if it does not exist.
     ///
     /// # Errors
+    ///
     /// An error of the operating system. Links and files that are not regular are refused. In a folder that another
-    /// user may write into, the file of a third user is refused. So is a file with several hard links, unless it and
+    /// user may write into, the file of a third user is refused; so is a file with several hard links, unless it and
     /// the folder belong to one user and no other may write there.
     pub fn open_file(&self, name: impl AsRef<OsStr>, flags: OFlags) -> io::Result<Option<File>> {
         self.try_open(name.as_ref(), flags, Mode::empty())
@@ -114,6 +109,7 @@ impl Folder {
     /// Syncs the names of its files to the device.
     ///
     /// # Errors
+    ///
     /// An error of the operating system.
     pub fn sync(&self) -> io::Result<()> {
         // A descriptor opened with `O_PATH` cannot be synced.
@@ -121,8 +117,8 @@ impl Folder {
         Ok(rustix::fs::fsync(rustix::fs::openat(&self.fd, ".", flags, Mode::empty())?)?)
     }
 
-    /// Gives a file created here to the folder's owner, if this process may: a process of root must not take files away
-    /// from the user of the folder.
+    /// Gives a file created here to the folder's owner, if possible: a process of root must not take files away from
+    /// the folder's user.
     pub fn give(&self, file: &File) {
         give(file, (self.owner, self.group));
     }
@@ -169,7 +165,6 @@ impl Folder {
         }
     }
 
-    /// Also returns `None` for a file that was removed while it was opened.
     fn try_open(&self, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<Option<File>> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.fd, name, flags, mode) {
@@ -188,7 +183,7 @@ impl Folder {
             if found.st_nlink == 0 {
                 return Ok(None);
             }
-            // A user's file in a folder that only this user may write gives no access beyond the user's own rights.
+            // In a folder that only its user may write, that user's file gives no access beyond the user's own rights.
             let is_own = found.st_uid == self.owner && !self.is_open;
             if found.st_nlink > 1 && !is_own {
                 return Err(refused(&format!("it has {} names in a folder that others may write", found.st_nlink)));
@@ -217,7 +212,6 @@ fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }
 
-/// Without permission the file stays this process's; likewise if the owner has no number in this namespace.
 fn give(file: impl AsFd, (owner, group): (u32, u32)) {
     let users = TrustedUsers::of_this_process();
     if owner != users.own && Some(owner) != users.unmapped {
@@ -225,19 +219,16 @@ fn give(file: impl AsFd, (owner, group): (u32, u32)) {
     }
 }
 
-/// Creation of missing path components.
 #[derive(Clone, Copy, Debug)]
 struct FolderCreation {
     mode: u32,
-    /// Given to the owner of the parent folder.
     is_given: bool,
 }
 
-/// Users whose directories, links and files are trusted.
 #[derive(Clone, Copy, Debug)]
 struct TrustedUsers {
     own: u32,
-    /// In a user namespace: the number shown for users outside of it. They have more rights.
+    /// Number shown for users outside the user namespace, who have more rights.
     unmapped: Option<u32>,
 }
 
@@ -251,7 +242,6 @@ impl TrustedUsers {
     }
 }
 
-/// Number of users outside this namespace; `None` if it has all users.
 fn unmapped_user() -> Option<u32> {
     static UNMAPPED: OnceLock<Option<u32>> = OnceLock::new();
     *UNMAPPED.get_or_init(|| {
@@ -267,7 +257,6 @@ fn walk(path: &Path, missing: Option<FolderCreation>, users: TrustedUsers) -> io
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = rustix::fs::open(".", flags | OFlags::DIRECTORY, Mode::empty())?;
     let mut found = rustix::fs::fstat(&here)?;
-    // Owner of the last link followed.
     let mut guide = None;
     let mut ahead: VecDeque<OsString> = names(path).collect();
     // Number of upcoming components that come from a link: those are never created.
@@ -307,13 +296,12 @@ fn walk(path: &Path, missing: Option<FolderCreation>, users: TrustedUsers) -> io
     Ok((here, found))
 }
 
-/// Creates a folder in the folder `here`, unless another process has created it first.
 fn make(here: &OwnedFd, found: &Stat, name: &OsStr, missing: FolderCreation) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = |more| rustix::fs::openat(here, name, flags | more, Mode::empty());
     match rustix::fs::mkdirat(here, name, Mode::from_raw_mode(missing.mode)) {
         Ok(()) if missing.is_given => {
-            // Needs a new descriptor, not one of `O_PATH`. Its name may belong to another's folder by now.
+            // Needs a new descriptor, not one of `O_PATH`; its name may belong to another's folder by now.
             let made = open(OFlags::RDONLY)?;
             if rustix::fs::fstat(&made)?.st_uid == rustix::process::geteuid().as_raw() {
                 give(&made, (found.st_uid, found.st_gid));
@@ -340,7 +328,6 @@ mod tests {
     const READ: OFlags = OFlags::RDONLY;
     const OTHER: u32 = 12_345;
 
-    /// Gives a file, a link or a folder to another user; false without permission.
     fn give(path: &Path) -> bool {
         let (user, group) = (Uid::from_raw(OTHER), Gid::from_raw(OTHER));
         chownat(rustix::fs::CWD, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -388,7 +375,6 @@ mod tests {
         }
         let made = folder.open_or_create_file("dangling", OFlags::WRONLY, Mode::RUSR);
         assert!(reason(&made.unwrap_err()).contains("link") && !folder.has("nothing"));
-        // Only the link is removed.
         folder.create_file("link", Mode::RUSR).unwrap();
         assert_eq!(std::fs::read(root.path().join("file")).unwrap(), b"x");
     }
@@ -471,7 +457,6 @@ mod tests {
             assert!(reason(&error).contains(&format!("a link of user {OTHER} leads to")), "{wrong}: {error}");
         }
         assert_eq!(Folder::open(&at("home/round")).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
-        // No folder is created after following a link.
         symlink(at("private/none"), at("dangling")).unwrap();
         for missing in ["dangling", "dangling/below"] {
             let error = Folder::create(&at(missing)).unwrap_err();

@@ -1,5 +1,3 @@
-//! [`Folder::remove_tree`]: removes a folder with its contents, without following links in it.
-
 use crate::folder::Folder;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
@@ -8,13 +6,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// Maximum depth: each level takes a descriptor and a stack frame.
+/// Each level takes a descriptor and a stack frame.
 const DEPTH_MAX: u32 = 64;
 
 impl Folder {
-    /// Removes a folder with its contents, a file or a link; returns whether it existed.
+    /// Removes a folder with its contents, a file or a link, without following links; false if it did not exist.
     ///
     /// # Errors
+    ///
     /// An error of the operating system; folders nested more than 64 deep. Part of the contents may be removed then.
     pub fn remove_tree(&self, name: impl AsRef<OsStr>) -> io::Result<bool> {
         remove(self.as_fd(), name.as_ref(), 0)
@@ -31,7 +30,6 @@ fn remove(above: BorrowedFd<'_>, name: &OsStr, depth: u32) -> io::Result<bool> {
     if depth == DEPTH_MAX {
         return Err(io::Error::other(format!("folders lie more than {DEPTH_MAX} deep in it")));
     }
-    // Even if the name was replaced by now, a link is not followed.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::openat(above, name, flags, Mode::empty())?;
     for entry in Dir::read_from(&folder)? {

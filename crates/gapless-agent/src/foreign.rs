@@ -1,5 +1,4 @@
-//! Running application functions whose panic must not unwind the calling thread. State left inconsistent by a panic is
-//! the application's concern, as with a poisoned mutex.
+//! State left inconsistent by a panic is the application's concern, as with a poisoned mutex.
 
 use crate::process_mark::ProcessMark;
 use std::any::Any;
@@ -8,12 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 thread_local! {
-    /// Process in which Gapless has started this thread.
     static STARTED_BY: Cell<Option<ProcessMark>> = const { Cell::new(None) };
 }
 
-/// Marks this thread as started by Gapless. If an application function on it forks, the child process ends when the
-/// function returns: the thread's further work belongs to the parent, and much of it is in shared memory.
+/// Marks this thread as started by Gapless. If an application function on it forks, the child ends when the function
+/// returns: the thread's further work belongs to the parent, much of it in shared memory.
 pub fn own_this_thread() {
     STARTED_BY.set(Some(ProcessMark::current()));
 }
@@ -29,7 +27,7 @@ pub fn catch_panic<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     }
     ran.map_err(|panic| {
         let text = text_of(&*panic);
-        // Dropping the panic's payload may panic too; the payload of that second panic is leaked.
+        // Dropping the panic's payload may panic too; that second payload is leaked.
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             std::mem::forget(again);
         }
@@ -37,14 +35,14 @@ pub fn catch_panic<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Runs a function without a waiting caller: its panic is logged.
+/// Logs a panic of the function, which has no waiting caller.
 pub fn run(what: &str, function: impl FnOnce()) {
     if let Err(panic) = catch_panic(function) {
         tracing::error!(panic, "{what} has panicked");
     }
 }
 
-/// Wakes a task; the waker may be the application's own code.
+/// The waker may be the application's own code.
 #[inline]
 pub fn wake(task: Waker) {
     run("the waker of a task", || task.wake());
@@ -59,7 +57,6 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
 
-    /// Panics when it is dropped, with another of its kind.
     struct Bomb;
 
     impl Drop for Bomb {

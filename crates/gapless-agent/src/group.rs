@@ -1,5 +1,3 @@
-//! `AgentGroup`: agents polled in order by one caller, on a thread or in the simulator.
-//!
 //! The only place that calls agents. It never waits and reads no clock.
 
 use std::any::Any;
@@ -10,16 +8,13 @@ use crate::agent::{Agent, Now};
 use crate::error::Error;
 use crate::failure::AgentFailure;
 
-/// Agents in the order of a message's path.
 pub struct AgentGroup {
     agents: Vec<Box<dyn Agent>>,
-    /// Copied, so that naming a failed agent runs none of its code.
+    /// Naming a failed agent runs none of its code.
     names: Vec<String>,
-    /// Agent whose code runs now or ran last: a panic is its failure.
+    /// A panic is this agent's failure.
     current: usize,
-    /// Number of started agents, which must be closed.
     started: usize,
-    /// Next agent to close, and whether its close was requested.
     closing: usize,
     close_requested: bool,
     /// Agent that panicked: its state may be inconsistent, so it is not called again.
@@ -36,21 +31,23 @@ impl AgentGroup {
     /// Starts each agent, in order.
     ///
     /// # Errors
+    ///
     /// The failure of the first agent that does not start; close the group then.
     pub fn start(&mut self, now: Now) -> Result<(), AgentFailure> {
         for index in self.started..self.agents.len() {
             self.current = index;
             let agent = &mut self.agents[index];
-            // Counted before the call: resources opened by a failed start must be closed too.
+            // Counted before the call: resources of a failed start must be closed too.
             self.started = index + 1;
             agent.on_start(now).map_err(|error| AgentFailure::new(&self.names[index], error))?;
         }
         Ok(())
     }
 
-    /// One duty cycle: polls each agent once, in order. Returns the work done.
+    /// One duty cycle: polls each agent once, in order; returns the work done.
     ///
     /// # Errors
+    ///
     /// The failure of the first agent that fails. The group must then only be closed, not polled.
     #[inline]
     pub fn poll_once(&mut self, now: Now) -> Result<usize, AgentFailure> {
@@ -69,7 +66,6 @@ impl AgentGroup {
         self.for_each(|agent| agent.arm());
     }
 
-    /// Disarms each agent after the thread has woken.
     pub fn disarm(&mut self) {
         self.for_each(|agent| agent.disarm());
     }
@@ -88,9 +84,10 @@ impl AgentGroup {
     }
 
     /// One step of an orderly stop: closes the agents in order, and polls the whole group until the last one closed has
-    /// drained. Returns true when all are closed and drained, false if it must be called again.
+    /// drained. True when all are closed and drained.
     ///
     /// # Errors
+    ///
     /// The failure of the first agent that fails. Continue with [`AgentGroup::abandon`].
     pub fn close_step(&mut self, now: Now) -> Result<bool, AgentFailure> {
         while self.closing < self.started {
@@ -113,8 +110,8 @@ impl AgentGroup {
         Ok(true)
     }
 
-    /// Closes the remaining agents after a failure, in order, without draining. Adds further errors to `problems`. An
-    /// agent that panicked is not called. If this call itself panics, call it again: it continues with the next agent.
+    /// Closes the remaining agents after a failure, in order, without draining or calling a panicked one; adds further
+    /// errors to `problems`. If this call panics, call it again: it continues with the next agent.
     pub fn abandon(&mut self, now: Now, problems: &mut Vec<String>) {
         while self.closing < self.started {
             let index = self.closing;
@@ -130,7 +127,7 @@ impl AgentGroup {
         }
     }
 
-    /// Drops the agents, in order. If this call panics, call it again: it continues with the next agent.
+    /// Drops the agents, in order. If this call panics, call it again.
     pub fn release(&mut self) {
         self.started = 0;
         self.current = self.names.len() - self.agents.len();

@@ -1,53 +1,48 @@
-//! `IdleStrategy`: behaviour of a thread without work. Spin, then yield, then park.
-//!
-//! Pure: [`Idle`] gets the time and the work done and returns an [`IdleAction`]; the thread runner, or a client waiting
-//! for a reply, carries it out. Phases are measured in time instead of turns, because the length of a turn depends on
-//! the number of agents.
+//! [`Idle`] is pure; the thread runner carries out its [`IdleAction`]. Phases are measured in time, because the length
+//! of a turn depends on the number of agents.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// Behaviour of a thread without work. All times are ns since its last work.
-///
-/// As text: `spin`, `spin-yield:10us`, `spin-yield-park:10us,590us,100ms`, `back-off:10us,100us,10us,1ms`; the numbers
-/// may be omitted for the defaults.
+/// Behaviour of a thread without work; times are ns since its last work. As text: `spin`, `spin-yield:10us`,
+/// `spin-yield-park:10us,590us,100ms`, `back-off:10us,100us,10us,1ms`; the numbers may be omitted for the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleStrategy {
-    /// Spins forever: the lowest latency, one core at 100 %.
+    /// The lowest latency, one core at 100 %.
     Spin,
-    /// Spins, then yields the core between polls to any thread that wants it. Still 100 % without other threads.
+    /// Spins, then yields between polls; still 100 % without other threads.
     SpinYield { spin_ns: u64 },
     /// Spins, then yields, then parks until it is woken.
     SpinYieldPark {
         spin_ns: u64,
-        /// Duration of yielding after that. Both together should be longer than the usual gap between two messages, so
+        /// Duration of yielding. Spinning and yielding should be longer than the usual gap between two messages, so
         /// that only real idleness costs a wake-up.
         yield_ns: u64,
-        /// Longest park. Not a polling interval, because wake-ups end a park: it bounds the effect of a peer that dies
-        /// without waking us.
+        /// Longest park, which bounds the effect of a peer that dies without waking us; not a polling interval, because
+        /// wake-ups end a park.
         park_ns_max: u64,
     },
-    /// Spins, then yields, then sleeps for doubling times. It needs no wake-ups, so senders never make a system call,
-    /// at the cost of up to `sleep_ns_max` of latency.
+    /// Spins, then yields, then sleeps for doubling times. Senders never make a system call, at the cost of up to
+    /// `sleep_ns_max` of latency.
     BackOff { spin_ns: u64, yield_ns: u64, sleep_ns_min: u64, sleep_ns_max: u64 },
 }
 
 impl IdleStrategy {
     pub const SPIN_YIELD: Self = Self::SpinYield { spin_ns: 10_000 };
-    /// [`IdleStrategy::SpinYieldPark`] with its defaults. At 2,000 messages a second or more the thread never parks,
-    /// and an idle one costs only 10 polls a second. It yields soon: an unused yield costs less than a microsecond.
-    /// With several processes on the same cores, each spin would be a time slice of milliseconds taken from the thread
-    /// that the spinner waits for.
+    /// [`IdleStrategy::SpinYieldPark`] with its defaults. At 2,000 messages a second or more the thread never parks; an
+    /// idle one costs 10 polls a second. It yields soon: an unused yield costs less than a microsecond, while with
+    /// several processes on the same cores each spin would be a time slice of milliseconds taken from the thread that
+    /// the spinner waits for.
     pub const SPIN_YIELD_PARK: Self =
         Self::SpinYieldPark { spin_ns: 10_000, yield_ns: 590_000, park_ns_max: 100_000_000 };
-    /// For a thread that shares its core: it hardly spins, since that would steal time from the thread it waits for.
+    /// For a thread that shares its core: spinning would steal time from the thread it waits for.
     pub const SHARED_CORE: Self = Self::SpinYieldPark { spin_ns: 5_000, yield_ns: 50_000, park_ns_max: 100_000_000 };
     pub const BACK_OFF: Self =
         Self::BackOff { spin_ns: 10_000, yield_ns: 100_000, sleep_ns_min: 10_000, sleep_ns_max: 1_000_000 };
 
-    /// Whether a thread with this strategy must be woken by senders.
+    /// Whether senders must wake a thread with this strategy.
     #[must_use]
     pub const fn parks(&self) -> bool {
         matches!(self, Self::SpinYieldPark { .. })
@@ -62,19 +57,11 @@ impl Default for IdleStrategy {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleAction {
-    /// There was work: poll again at once.
     Poll,
-    /// A spin-loop hint.
     Spin,
     Yield,
-    /// Announce, poll once more, then wait for a wake-up with this limit.
-    Park {
-        ns_max: u64,
-    },
-    /// Wait this long without an announcement.
-    Sleep {
-        ns: u64,
-    },
+    Park { ns_max: u64 },
+    Sleep { ns: u64 },
 }
 
 /// State of one idling thread.
@@ -91,22 +78,18 @@ pub enum IdleAction {
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {
     strategy: IdleStrategy,
-    /// Start of the time without work; `None` while there is work.
     since_ns: Option<u64>,
     sleep_ns: u64,
 }
 
 impl Idle {
-    /// State of a thread that has just had work.
     #[must_use]
     pub const fn new(strategy: IdleStrategy) -> Self {
         Self { strategy, since_ns: None, sleep_ns: 0 }
     }
 
-    /// Action after a poll at `monotonic_ns` that did `work`.
-    ///
-    /// A park that ends without work is followed by the next park instead of another spin: an idle thread stays cheap
-    /// however often it is woken for nothing.
+    /// Action after a poll at `monotonic_ns` that did `work`. A park without work is followed by the next park instead
+    /// of another spin: an idle thread stays cheap however often it is woken for nothing.
     #[inline]
     pub fn step(&mut self, monotonic_ns: u64, work: usize) -> IdleAction {
         if work > 0 {
@@ -141,7 +124,6 @@ impl Idle {
             return IdleAction::Yield;
         }
         match self.strategy {
-            // Their last phase has no end.
             IdleStrategy::Spin | IdleStrategy::SpinYield { .. } => IdleAction::Yield,
             IdleStrategy::SpinYieldPark { park_ns_max, .. } => IdleAction::Park { ns_max: park_ns_max },
             IdleStrategy::BackOff { sleep_ns_min, sleep_ns_max, .. } => {

@@ -1,15 +1,12 @@
-//! `Latch`: a few words that change together, written rarely and read constantly.
-//!
-//! The clock keeps its current piece of the timeline here. Two slots and a count: the writer fills the slot that
-//! readers are not using and then advances the count. So a reader is never blocked by a writer that lost its core
-//! half-way, as with a plain sequence lock; Linux has it as `seqcount_latch`. A reader retries only if a whole write
-//! happened in between. `tests/loom/loom_latch.rs` checks the interleavings.
+//! A few words that change together, written rarely and read constantly. The writer fills the slot that readers are not
+//! using and then advances the count: unlike with a sequence lock, a writer that lost its core half-way blocks no
+//! reader (`seqcount_latch` of Linux). `tests/loom/loom_latch.rs` checks the interleavings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::atomic_word::AtomicWord;
 
-/// `N` words that change together. One writer at a time, which the caller must ensure.
+/// `N` words that change together, with one writer at a time.
 #[derive(Debug)]
 pub struct Latch<const N: usize, A: AtomicWord = AtomicU64> {
     /// Number of writes; the last is in slot `count % 2`.
@@ -23,7 +20,6 @@ impl<const N: usize, A: AtomicWord> Latch<N, A> {
         Self { count: A::new(0), slots: [words.map(A::new), [0; N].map(A::new)] }
     }
 
-    /// Words of one write.
     #[inline]
     pub fn read(&self) -> [u64; N] {
         loop {
@@ -42,9 +38,9 @@ impl<const N: usize, A: AtomicWord> Latch<N, A> {
         }
     }
 
-    /// Replaces the words. Writers must exclude each other by a lock.
+    /// Writers must exclude each other by a lock.
     pub fn write(&self, words: [u64; N]) {
-        // Relaxed: only writers change it, and they hold the lock.
+        // Relaxed: only writers change it, under their lock.
         let count = self.count.load(Ordering::Relaxed);
         // Pairs with the Acquire fence in `read`: the current count is seen before the words below.
         A::fence(Ordering::Release);

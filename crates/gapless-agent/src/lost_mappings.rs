@@ -1,10 +1,5 @@
-//! [`name_lost_mappings`]: ends the program with the name of a file that was truncated while mapped, or whose device
-//! fails. The kernel sends `SIGBUS` to a thread that reads a page that the file no longer has; without this module,
-//! that signal is the whole message.
-//!
-//! Called once by a program, at its start, and never by a library. It costs nothing until then: the handler finds the
-//! file in `/proc/self/maps`. The handler calls only functions that are safe in a signal handler, and leaves every
-//! other `SIGBUS` to the previous handler.
+//! Names the file that was truncated while mapped, or whose device fails; the kernel sends only `SIGBUS`. The handler
+//! calls only functions that are safe in a signal handler.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -12,17 +7,15 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Exit code of a program that has lost a file it uses, however that was found: the one of `sysexits.h` for failed
-/// input or output.
+/// Exit code of a program that has lost a file it uses, however found: `sysexits.h` for failed input or output.
 pub const LOST_FILE: u8 = 74;
 
-/// Installs the handler: if the pages of a shared file mapping are gone, it ends this process with [`LOST_FILE`] and
-/// one line on standard error that names the file and the position. Calling it again has no effect.
-///
-/// Other bus errors reach the previous handler. A program with its own handler for its own mappings installs that
-/// afterwards.
+/// Installs the handler: if pages of a shared file mapping are gone, it ends this process with [`LOST_FILE`] and one
+/// line on standard error with file and position. Repeated calls have no effect; other bus errors reach the previous
+/// handler. A program with a handler for its own mappings installs that afterwards.
 ///
 /// # Errors
+///
 /// An error of the operating system.
 pub fn name_lost_mappings() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
@@ -31,7 +24,6 @@ pub fn name_lost_mappings() -> io::Result<()> {
         .map_err(io::Error::from_raw_os_error)
 }
 
-/// Previous handler of the signal.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 fn install() -> io::Result<()> {
@@ -59,11 +51,8 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Memory for the handler, because signal stacks are small.
 struct Scratch {
-    /// A part of the maps.
     read: [u8; 4096],
-    /// A line of the maps; the longest path takes a page.
     line: [u8; 4096 + 128],
 }
 
@@ -120,7 +109,6 @@ fn call_previous_handler(signal: libc::c_int, information: *mut libc::siginfo_t,
     }
 }
 
-/// Prints the file that is mapped at `address`; `false` if it is not in a shared file mapping.
 fn print_mapping(scratch: &mut Scratch, address: u64) -> bool {
     // SAFETY: the path ends with a zero.
     let maps = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -160,8 +148,7 @@ struct LostMapping<'a> {
 }
 
 impl<'a> LostMapping<'a> {
-    /// File of a line of the maps, as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it contains `address` and is
-    /// shared.
+    /// From a line as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it contains `address` and is shared.
     fn found(line: &'a [u8], address: u64) -> Option<Self> {
         let (first, rest) = number(line)?;
         let (end, rest) = number(rest.strip_prefix(b"-")?)?;
@@ -193,7 +180,6 @@ impl<'a> LostMapping<'a> {
     }
 }
 
-/// Parses hexadecimal digits; returns the rest too.
 fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let count = text.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(text.len());
     let digit = |byte: &u8| u64::from(char::from(*byte).to_digit(16).unwrap_or(0));
@@ -201,7 +187,6 @@ fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     (1..=16).contains(&count).then_some((value, &text[count..]))
 }
 
-/// Writes to standard error as much as it takes; a failure cannot be reported.
 fn write(mut bytes: &[u8]) {
     while !bytes.is_empty() {
         // SAFETY: the range is borrowed.

@@ -1,5 +1,5 @@
 //! The clock of deadlines: the machine's monotonic clock, the same in all its processes, independent of time
-//! namespaces; and [`boottime_ns`], which also counts while the machine sleeps.
+//! namespaces.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
@@ -31,7 +31,6 @@ fn shown_ns(clock: ClockId) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Offset of a clock in this process's time namespace from the machine's (`time_namespaces(7)`), ns.
 #[cold]
 fn offset_ns(clock: &str) -> i64 {
     std::fs::read_to_string("/proc/self/timens_offsets").ok().and_then(|text| offset_in(&text, clock)).unwrap_or(0)
@@ -43,7 +42,7 @@ fn offset_in(offsets: &str, clock: &str) -> Option<i64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }
 
-/// Nanoseconds of a duration; `u64::MAX`, 584 years, for a longer one.
+/// `u64::MAX`, 584 years, for a longer duration.
 #[inline]
 #[must_use]
 pub fn saturating_ns(duration: Duration) -> u64 {

@@ -1,11 +1,7 @@
-//! The parked flag: tells a waker whether it must make a system call, without losing a wake-up.
-//!
-//! Used by [`crate::Waker`]. It only decides; it never waits and never makes the call itself.
-//!
-//! The argument is Dekker's. The parking thread writes the flag, fences, then looks for work. The waking thread
-//! publishes work, fences, then reads the flag. Both fences are SeqCst, so one comes first: either the waker sees the
-//! flag, or the parking thread sees the work. `tests/loom/loom_parking.rs` checks every interleaving of this code, and
-//! shows that it fails without the fences.
+//! Tells a waker whether it must make a system call, without losing a wake-up. The argument is Dekker's: the parking
+//! thread writes the flag, fences, then looks for work; the waking thread publishes work, fences, then reads the flag.
+//! Both fences are SeqCst, so one comes first: either the waker sees the flag, or the parking thread sees the work.
+//! `tests/loom/loom_parking.rs` checks every interleaving.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,29 +23,29 @@ impl<A: AtomicWord> ParkFlag<A> {
         Self { state: A::new(AWAKE) }
     }
 
-    /// Parking thread: requests wake-ups. The thread must look for work once more after this and before it waits.
+    /// Parking thread: requests wake-ups, then must look for work once more before it waits.
     pub fn announce(&self) {
-        // Relaxed is enough: the fence orders it before the search for work; pairs with the fence in `claim_wake`.
+        // Relaxed: the fence orders it before the search for work; pairs with the fence in `claim_wake`.
         self.state.store(PARKED, Ordering::Relaxed);
         A::fence(Ordering::SeqCst);
     }
 
-    /// Parking thread: withdraws the request. True if a waker has claimed the wake-up; its signal has arrived or is
+    /// Parking thread: withdraws the request; true if a waker has claimed the wake-up, whose signal has arrived or is
     /// about to.
     pub fn withdraw(&self) -> bool {
         // AcqRel: pairs with the exchange in `claim_wake`, so that work published by the waker is seen.
         self.state.swap(AWAKE, Ordering::AcqRel) != PARKED
     }
 
-    /// Declares that the owner spins forever, so that wakers may skip the fence. Only before the thread's first park,
-    /// and irrevocable.
+    /// Declares that the owner spins forever, so that wakers may skip the fence. Irrevocable, and only before the
+    /// thread's first park.
     pub fn set_never_parks(&self) {
-        // Relaxed: a waker that does not see it yet only takes the slower path.
+        // Relaxed: a waker that does not see it yet takes the slower path.
         self.state.store(NEVER_PARKS, Ordering::Relaxed);
     }
 
-    /// Waking thread, after publishing work: true if it must signal the parked thread. Of several concurrent wakers
-    /// only one gets true.
+    /// Waking thread, after publishing work: true if it must signal the parked thread; only one of several concurrent
+    /// wakers gets true.
     #[inline]
     pub fn claim_wake(&self) -> bool {
         // Relaxed: NEVER_PARKS never changes back, so an early read cannot miss a park.
@@ -65,10 +61,8 @@ impl<A: AtomicWord> ParkFlag<A> {
         self.state.replace(PARKED, AWAKE, Ordering::AcqRel)
     }
 
-    /// Whether the thread has announced that it parks. A hint.
     #[must_use]
     pub fn is_parked(&self) -> bool {
-        // Relaxed: a hint, pairs with nothing.
         self.state.load(Ordering::Relaxed) == PARKED
     }
 }

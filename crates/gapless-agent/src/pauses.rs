@@ -1,8 +1,5 @@
-//! `Pauses`: times that a spinning thread was kept from running by losing its core.
-//!
-//! A duty cycle without work takes well under a microsecond. A much longer one was interrupted by the kernel, another
-//! thread or the hypervisor. Such pauses are the machine's share of a latency's tail, measured in the run itself and on
-//! the same cores. They are a lower bound: a pause in a cycle that then finds work cannot be told from that work.
+//! Times that a spinning thread lost its core: the machine's share of a latency's tail, as a lower bound, since a pause
+//! in a cycle that then finds work cannot be told from that work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +24,6 @@ impl Pauses {
     }
 }
 
-/// Sum over several threads; the longest is that of a single thread.
 impl std::iter::Sum for Pauses {
     fn sum<I: Iterator<Item = Self>>(threads: I) -> Self {
         threads.fold(Self::default(), |sum, thread| Self {
@@ -60,7 +56,7 @@ pub struct PauseTracker {
 }
 
 impl PauseTracker {
-    /// Begins a duty cycle at `now_ns`. Returns the pause since the previous one, if there was one.
+    /// `Some` pause since the previous cycle.
     #[inline]
     pub fn begin(&mut self, now_ns: u64) -> Option<u64> {
         let passed_ns = now_ns.saturating_sub(self.begun_ns);
@@ -68,7 +64,7 @@ impl PauseTracker {
         if self.idle && passed_ns >= PAUSE_NS_MIN { Some(self.record(passed_ns)) } else { None }
     }
 
-    /// Ends the duty cycle; `idle` if it did no work and the thread continues at once.
+    /// `idle` if the cycle did no work and the thread continues at once.
     #[inline]
     pub fn end(&mut self, idle: bool) {
         self.idle = idle;
@@ -88,7 +84,6 @@ impl PauseTracker {
     }
 }
 
-/// A thread's pauses, readable by other threads.
 #[derive(Debug, Default)]
 pub(crate) struct SharedPauses {
     count: AtomicU64,
@@ -99,7 +94,6 @@ pub(crate) struct SharedPauses {
 impl SharedPauses {
     #[cold]
     pub(crate) fn publish(&self, pauses: Pauses) {
-        // Relaxed: informational figures; nothing depends on their order.
         self.count.store(pauses.count, Ordering::Relaxed);
         self.total_ns.store(pauses.total_ns, Ordering::Relaxed);
         self.longest_ns.store(pauses.longest_ns, Ordering::Relaxed);

@@ -1,8 +1,3 @@
-//! The thread plan: assigns agents to threads, and threads to cores.
-//!
-//! Pure: [`plan`] is a function of the agents and the number of cores. The builder of a node calls it, prints its
-//! notes, and starts the threads ([`crate::ThreadGroup`]).
-//!
 //! The plan is based on these costs:
 //! - A hand-over between two cores costs the transfer of a cache line, 0.1–0.3 µs. For latency, the path of a message
 //!   therefore stays on one thread, even if cores are free.
@@ -32,38 +27,33 @@ pub enum OptimizeFor {
     Throughput,
 }
 
-/// Number of threads that a node may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PlanKind {
-    /// One hot thread for the business logic and everything on the path of a message; all other agents run on a second
-    /// thread that is not hot.
+    /// One hot thread for a message's path; all other agents on a second thread that is not hot.
     Min,
-    /// Chosen by the number of cores and the goal.
     #[default]
     Default,
     /// Each detachable agent on a thread of its own.
     Max,
 }
 
-/// Number of cores from which the default plan spreads agents over threads. It then leaves one core for the blocking
-/// helper threads and for the system.
+/// Cores from which the default plan spreads agents over threads, leaving one core for blocking helper threads and the
+/// system.
 pub const SPREADING_CORES_MIN: usize = 4;
 
-/// Requirements of an agent. `R` identifies the agent, usually an enum of roles; its display is the agent's name.
+/// Requirements of an agent; `R` identifies it, usually an enum of roles, whose display is the agent's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSpec<R> {
-    /// Role of the agent, unique in the plan.
     pub role: R,
-    /// Whether it may run on another thread than the business logic.
     pub detachable: bool,
-    /// Whether it is on the path of a message, so that its delay adds to latency.
+    /// On the path of a message: its delay adds to latency.
     pub hot: bool,
-    /// Work per message relative to the others: the heaviest gets a thread of its own first.
+    /// Work per message relative to the others: the heaviest gets its own thread first.
     pub weight: u32,
     pub cpus: Option<CpuMask>,
-    /// Whether the user wants it on a thread of its own, whatever the plan; for detachable agents.
+    /// The user wants its own thread, whatever the plan; for detachable agents.
     pub alone: bool,
-    /// Whether the user wants its thread to spin forever, if that has a core of its own.
+    /// The user wants its thread to spin forever, if that has a core of its own.
     pub spins: bool,
 }
 
@@ -74,35 +64,32 @@ impl<R> AgentSpec<R> {
         Self { role, detachable: false, hot: false, weight: 1, cpus: None, alone: false, spins: false }
     }
 
-    /// Allows another thread.
     #[must_use]
     pub fn detachable(mut self) -> Self {
         self.detachable = true;
         self
     }
 
-    /// Puts it on the path of a message.
     #[must_use]
     pub fn hot(mut self) -> Self {
         self.hot = true;
         self
     }
 
-    /// Sets its relative work per message.
     #[must_use]
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = weight;
         self
     }
 
-    /// Gives it a thread of its own in every plan, if it is detachable and `alone` is set.
+    /// Gives it its own thread in every plan, if it is detachable.
     #[must_use]
     pub fn alone(mut self, alone: bool) -> Self {
         self.alone = alone;
         self
     }
 
-    /// Makes its thread spin forever, if that has a core of its own and `spins` is set.
+    /// Makes its thread spin forever, if that has its own core.
     #[must_use]
     pub fn spins(mut self, spins: bool) -> Self {
         self.spins = spins;
@@ -118,16 +105,16 @@ impl<R> AgentSpec<R> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedThread<R> {
-    /// Settings of the thread. Named after its heaviest agent that is not detachable, else its first.
+    /// Named after its heaviest agent that is not detachable, else its first.
     pub spec: ThreadSpec,
-    /// Roles of its agents, in the order of a message's path.
+    /// In the order of a message's path.
     pub agents: Vec<R>,
 }
 
-/// Assignment of agents to threads, and threads to cores. Its display has one line for each thread and each note.
+/// Assignment of agents to threads, and threads to cores; displayed with one line for each thread and note.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadPlan<R> {
-    /// Threads in the order of a message's path, which is also the order of stopping.
+    /// In the order of a message's path, which is also the order of stopping.
     pub threads: Vec<PlannedThread<R>>,
     /// Decisions against the user's wishes, to be printed.
     pub notes: Vec<String>,
@@ -140,7 +127,7 @@ impl<R: Copy + Eq> ThreadPlan<R> {
     }
 }
 
-/// Number of cores that this process may use, by its affinity and its container's quota.
+/// Cores that this process may use, by affinity and its container's quota.
 #[must_use]
 pub fn cores_available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -202,7 +189,6 @@ pub fn plan<R: Copy + Eq + fmt::Display>(
     ThreadPlan { threads, notes }
 }
 
-/// A thread under construction. Has at least one agent.
 struct DraftThread<'a, R> {
     agents: Vec<&'a AgentSpec<R>>,
     is_main: bool,
@@ -219,7 +205,6 @@ impl<'a, R: Copy> DraftThread<'a, R> {
         self.lead().role
     }
 
-    /// Whether it uses a core while messages flow.
     fn is_busy(&self) -> bool {
         self.is_main || self.agents.iter().any(|agent| agent.hot)
     }
@@ -229,7 +214,6 @@ impl<'a, R: Copy> DraftThread<'a, R> {
     }
 }
 
-/// Groups the agents into threads.
 fn assign_threads<R: Copy>(
     kind: PlanKind,
     optimize_for: OptimizeFor,
@@ -237,7 +221,6 @@ fn assign_threads<R: Copy>(
     cores_available: usize,
     callers_hot_threads: usize,
 ) -> Vec<DraftThread<'_, R>> {
-    // Agents that cannot be detached run on the business logic's thread.
     let main_index = agents
         .iter()
         .position(|agent| !agent.detachable)
@@ -276,7 +259,6 @@ fn assign_threads<R: Copy>(
     let mut threads: Vec<DraftThread<'_, R>> = Vec::new();
     let (mut main, mut beside) = (None, None);
     for (index, agent) in agents.iter().enumerate() {
-        // Off the path of a message: together on one thread that is not hot.
         let is_beside = can_leave(index) && !agent.hot;
         let is_main = !own_thread[index] && !is_beside;
         let slot = match (own_thread[index], is_beside) {
@@ -293,7 +275,7 @@ fn assign_threads<R: Copy>(
     threads
 }
 
-/// Mask of a thread: its lead's, else that of an agent that cannot be detached, else the first one.
+/// Its lead's, else that of an agent that cannot be detached, else the first one.
 fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &DraftThread<'_, R>, notes: &mut Vec<String>) -> Option<CpuMask> {
     let lead = thread.lead();
     let mut masked: Vec<&AgentSpec<R>> = thread.agents.iter().copied().filter(|agent| agent.cpus.is_some()).collect();
@@ -310,20 +292,16 @@ fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &DraftThread<'_, R>, notes: 
     chosen.cpus
 }
 
-/// Kind of core that a thread gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CoreShare {
-    /// A core of its own.
     Own,
-    /// A core also needed by threads without one. If it spun, those would wait for the scheduler to take the core away
-    /// from it, for milliseconds at each message.
+    /// A core also needed by threads without one: if its thread spun, those would wait milliseconds at each message.
     Lent,
-    /// No core in particular: wherever there is a gap.
     Shared,
 }
 
-/// Selects the threads with a core of their own: the business logic first, then those with a mask, then the heaviest.
-/// The last of them lends its core to the threads without one.
+/// Own cores go to the business logic first, then to threads with a mask, then to the heaviest; the last of them lends
+/// its core to the threads without one.
 fn assign_cores<R: Copy + fmt::Display>(
     threads: &[DraftThread<'_, R>],
     cores_available: usize,
@@ -353,7 +331,6 @@ fn assign_cores<R: Copy + fmt::Display>(
             with_core.push(index);
             continue;
         };
-        // Threads that share cores with it.
         let meets = |other: &&usize| match (thread.cpus, threads[**other].cpus) {
             (Some(own), Some(other)) => own.iter().any(|cpu| other.contains(cpu)),
             _ => true,
@@ -376,7 +353,6 @@ fn assign_cores<R: Copy + fmt::Display>(
     cores
 }
 
-/// The last of the threads that occupy all CPUs of `mask`, if they do.
 fn find_rival<R>(threads: &[DraftThread<'_, R>], with_core: &[usize], mask: &CpuMask) -> Option<usize> {
     let is_within =
         |index: &usize| threads[*index].cpus.is_some_and(|other| other.iter().all(|cpu| mask.contains(cpu)));

@@ -1,13 +1,12 @@
-//! [`create`]: a folder accessible only to this process's user.
-
 use crate::folder::Folder;
 use std::io;
 use std::path::Path;
 
-/// Creates a folder and missing components of its path, with mode 0700 whatever the umask. An existing one is not
-/// changed. In another user's folder the new one is given to that user, if this process may do that.
+/// Creates a folder and missing path components, with mode 0700 whatever the umask; an existing one is not changed. In
+/// another user's folder it is given to that user, if possible.
 ///
 /// # Errors
+///
 /// As for [`Folder::open`]; a dangling link.
 pub fn create(path: &Path) -> io::Result<()> {
     Folder::create_private(path).map(drop).map_err(|error| {

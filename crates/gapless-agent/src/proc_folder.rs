@@ -1,13 +1,12 @@
-//! [`check`]: whether `/proc` shows the processes of this process namespace.
-
 use rustix::process::getpid;
 use std::io;
 use std::path::Path;
 
-/// Checks that `/proc` shows the processes of this process namespace. If it was mounted for another one, as after
-/// `unshare --pid`, it shows other processes under the numbers used here.
+/// Checks that `/proc` shows this process namespace; mounted for another one, as after `unshare --pid`, it shows other
+/// processes under the numbers used here.
 ///
 /// # Errors
+///
 /// It shows another namespace, or cannot be read.
 pub fn check() -> io::Result<()> {
     check_in(Path::new("/proc"))

@@ -1,19 +1,14 @@
-//! [`ProcessMark`]: whether this process has created an object, or is a forked child with a copy of it.
-//!
-//! A child has its parent's memory, but only one of its threads, and writes to shared memory are seen by the parent. So
-//! the child must not use shared objects, nor objects that a thread of the parent may have locked. One word tells the
-//! two apart: it lies in a page that the kernel wipes in each child (`MADV_WIPEONFORK`), so the check is a load instead
-//! of a system call.
+//! A forked child must use neither shared objects nor any that a thread of the parent may have locked. A word in a page
+//! that the kernel wipes in each child (`MADV_WIPEONFORK`) tells the two apart: a load instead of a system call.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Size of the page, the smallest unit that can be wiped, bytes.
 const PAGE: usize = 4096;
 
-/// Identity of the process that created an object. Copies are equal.
+/// Identity of the process that created an object.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessMark {
     word: &'static AtomicU64,
@@ -24,7 +19,7 @@ impl ProcessMark {
     #[must_use]
     pub fn current() -> Self {
         static WORD: OnceLock<&'static AtomicU64> = OnceLock::new();
-        // A child inherits this from its parent, and so does not reuse its numbers.
+        // Inherited by a child, which so does not reuse numbers.
         static LAST: AtomicU64 = AtomicU64::new(0);
         let word = *WORD.get_or_init(wiped_word);
         loop {
@@ -38,15 +33,15 @@ impl ProcessMark {
         }
     }
 
-    /// Whether this process is the creator, and not a child of it.
+    /// Whether this process is the creator, not a child of it.
     #[inline]
     #[must_use]
     pub fn is_here(self) -> bool {
         self.word.load(Ordering::Relaxed) == self.number
     }
 
-    /// Ends a forked child when the application function that forked it has returned: the child has only this thread,
-    /// whose further work belongs to the parent.
+    /// Ends a forked child when the application function that forked it has returned: its only thread's further work
+    /// belongs to the parent.
     #[inline]
     pub fn end_child(self, what: &str) {
         if !self.is_here() {
@@ -56,8 +51,7 @@ impl ProcessMark {
     }
 }
 
-/// Returns a word that is 0 in each child. If the kernel cannot wipe a page (before Linux 4.14), the child keeps the
-/// value.
+/// If the kernel cannot wipe a page (before Linux 4.14), the child keeps the value.
 fn wiped_word() -> &'static AtomicU64 {
     static NOT_WIPED: AtomicU64 = AtomicU64::new(0);
     // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.

@@ -1,7 +1,5 @@
-//! [`ProgressCounter`]: a number that only grows, and the threads that sleep until it is reached.
-//!
-//! One thread counts, any number wait. The argument is that of [`park_flag`](crate::park_flag): a waiter announces
-//! itself, fences and reads the number; the counting thread stores the number, fences and checks for waiters.
+//! One thread counts, any number wait. As in [`park_flag`](crate::park_flag), a waiter announces itself, fences and
+//! reads the number; the counting thread stores the number, fences and checks for waiters.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,7 +31,6 @@ pub struct ProgressCounter {
 pub enum WaitResult {
     Reached,
     TimedOut,
-    /// The number will not grow any more.
     Ended,
 }
 
@@ -44,7 +41,7 @@ impl ProgressCounter {
         Self { reached, waiting, is_ended: Mutex::new(false), changed: Condvar::new() }
     }
 
-    /// Counting thread: sets the number to `number`. One fence and one load without waiters.
+    /// Counting thread: sets the number; one fence and one load without waiters.
     #[inline]
     pub fn advance_to(&self, number: u64) {
         // Release: pairs with the Acquire in `has_reached`.

@@ -1,13 +1,13 @@
-//! [`fill`]: random bytes of the operating system.
-
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Fills `bytes`; from `/dev/urandom` if the system call is refused, as by an old seccomp filter of a container.
+/// Fills `bytes` with random bytes of the system; from `/dev/urandom` if the system call is refused, as by an old
+/// seccomp filter.
 ///
 /// # Errors
+///
 /// Neither source is available.
 pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;

@@ -1,5 +1,4 @@
-//! Reading files named by a user. Other kinds of files are refused without blocking: opening a pipe without a writer
-//! would never return.
+//! Opening a pipe without a writer would never return: other kinds of files are refused without blocking.
 
 use rustix::fs::{FileType, OFlags};
 use std::fs::File;
@@ -7,7 +6,6 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Maximum length of a text file, bytes; longer ones are not written by people.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Opens a regular file for reading.
@@ -27,10 +25,10 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     text_of(open(path)?)
 }
 
-/// Like [`read_text`], but also reads a pipe, such as `<(COMMAND)` of a shell, until its writers close it; the text of
-/// a pipe without writers is empty.
+/// Like [`read_text`], but also reads a pipe, such as `<(COMMAND)` of a shell, until its writers close it.
 ///
 /// # Errors
+///
 /// As for [`read_text`].
 pub fn read_piped_text(path: &Path) -> io::Result<String> {
     let (file, kind) = open_at_once(path)?;
@@ -101,7 +99,6 @@ mod tests {
         let reading = std::thread::spawn(move || read_piped_text(&path).unwrap());
         writer.write_all(b"text").unwrap();
         drop(writer);
-        // The reader may have opened the pipe after the writer had gone; written bytes stay while a reader has it open.
         assert_eq!(reading.join().unwrap(), "text");
     }
 }

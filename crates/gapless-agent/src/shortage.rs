@@ -1,19 +1,15 @@
-//! [`is_shortage`]: whether an error means that this process or its machine is out of a resource, such as disk space,
-//! memory or descriptors. Such an error may pass, and says nothing about the file, peer or request that it met.
+//! A shortage of a resource may pass, and says nothing about the file, peer or request that it met.
 
 use rustix::io::Errno;
 use std::error::Error;
 use std::io;
 
-/// Out of memory, descriptors or space.
 const SHORTAGES: [Errno; 7] =
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS, Errno::NOSPC, Errno::DQUOT, Errno::FBIG];
 
-/// Exit code of a process that ends because of a shortage: `EX_TEMPFAIL` of sysexits.h(3head). A supervisor restarts it
-/// without a limit.
+/// `EX_TEMPFAIL` of sysexits.h(3head); a supervisor restarts such a process without a limit.
 pub const EXIT_CODE: u8 = 75;
 
-/// Whether a system call has failed because of a shortage.
 #[must_use]
 pub fn is_shortage_errno(errno: Errno) -> bool {
     SHORTAGES.contains(&errno)

@@ -1,5 +1,5 @@
-//! [`bind_for_user`] and [`limit`]: permissions of a socket that this process has just bound, independent of the umask,
-//! and safe against a file that another user has put in its place.
+//! Permissions of a newly bound socket, independent of the umask, and safe against a file that another user has put in
+//! its place.
 
 use crate::folder::Folder;
 use rustix::fd::{AsFd, AsRawFd};
@@ -10,9 +10,10 @@ use rustix::process::geteuid;
 use std::io;
 use std::path::Path;
 
-/// Sets the mode, and optionally the group, of the socket of this name, which does not listen yet.
+/// Sets mode and optionally group of the named socket, which does not listen yet.
 ///
 /// # Errors
+///
 /// An error of the operating system; `ENOTSOCK` if the name belongs to another kind of file by now.
 pub fn limit(folder: impl AsFd, name: &Path, mode: Mode, group: Option<Gid>) -> Result<(), Errno> {
     // Not by its name, which may be a link by now.
@@ -28,7 +29,7 @@ pub fn limit(folder: impl AsFd, name: &Path, mode: Mode, group: Option<Gid>) -> 
     if Mode::from_raw_mode(stat.st_mode) == mode {
         return Ok(());
     }
-    // A descriptor opened this way cannot change the mode itself.
+    // An `O_PATH` descriptor cannot change the mode itself.
     rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)
 }
 

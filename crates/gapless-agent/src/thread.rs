@@ -1,8 +1,6 @@
-//! `AgentThread`: a thread that runs a group of agents until it is stopped or one of them fails.
-//!
 //! One duty cycle: read the clock once, poll each agent, sum the work; idle when it is 0. An agent's error or panic
-//! ends the thread and closes its agents. The owner sees it (at `join`), and so do all threads that share the failure
-//! slot. No failure is silent.
+//! ends the thread and closes its agents; the owner sees it at `join`, and so do all threads that share the failure
+//! slot.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,14 +23,13 @@ use crate::wake::Waker;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadSpec {
-    /// Name in figures and failures; the system shows the first 15 bytes.
+    /// The system shows the first 15 bytes.
     pub name: String,
-    /// Spins forever, whatever `idle` says: a core of its own at 100 %.
+    /// Spins forever, whatever `idle` says: a core at 100 %.
     pub hot: bool,
-    /// Idle strategy, unless it is hot.
     pub idle: IdleStrategy,
     pub cpus: Option<CpuMask>,
-    /// Longest time that an orderly stop waits for the agents to finish, ns.
+    /// Longest drain of an orderly stop, ns.
     pub drain_ns_max: u64,
 }
 
@@ -49,14 +46,14 @@ impl ThreadSpec {
         }
     }
 
-    /// Strategy in effect: [`IdleStrategy::Spin`] for a hot thread.
+    /// [`IdleStrategy::Spin`] for a hot thread.
     #[must_use]
     pub fn effective_idle(&self) -> IdleStrategy {
         if self.hot { IdleStrategy::Spin } else { self.idle }
     }
 }
 
-/// A thread that runs agents. Dropping it stops and joins it.
+/// Dropping it stops and joins it.
 #[derive(Debug)]
 pub struct AgentThread {
     spec: ThreadSpec,
@@ -71,15 +68,15 @@ pub struct AgentThread {
 #[derive(Debug, Default)]
 struct ThreadControl {
     stop: AtomicBool,
-    /// CPU time of the whole thread, set when it ends; 0 before.
     final_cpu_ns: AtomicU64,
     pauses: SharedPauses,
 }
 
 impl AgentThread {
-    /// Starts a thread with a failure slot of its own. See [`AgentThread::spawn_sharing`].
+    /// Starts a thread with its own failure slot; see [`AgentThread::spawn_sharing`].
     ///
     /// # Errors
+    ///
     /// [`Error::ThreadStart`].
     pub fn spawn(
         spec: ThreadSpec,
@@ -125,7 +122,6 @@ impl AgentThread {
             .name(spec.name.replace('\0', "?"))
             .spawn(move || {
                 let pinned = cpus.map_or(Ok(()), |cpus| cpus.pin_current_thread());
-                // The owner is waiting to receive it.
                 let _ = ready.send((gettid().as_raw_nonzero().get(), pinned.err()));
                 runner.run()
             })
@@ -140,14 +136,14 @@ impl AgentThread {
 
     /// Requests an orderly stop: agents are closed and drained in order. Does not wait.
     pub fn stop(&self) {
-        // Release: pairs with the load in the duty cycle.
         self.control.stop.store(true, Ordering::Release);
         self.waker.interrupt();
     }
 
-    /// Waits until the thread has ended; it ends after [`AgentThread::stop`] or by a failure.
+    /// Waits for the end, after [`AgentThread::stop`] or a failure.
     ///
     /// # Errors
+    ///
     /// The failure that ended this thread. A failure on another thread is reported by that thread.
     pub fn join(mut self) -> Result<(), AgentFailure> {
         self.join_in_place()
@@ -169,7 +165,7 @@ impl AgentThread {
         &self.spec
     }
 
-    /// Reason why the thread is not pinned despite a mask, if so.
+    /// Why the thread is not pinned despite a mask.
     #[must_use]
     pub fn pin_warning(&self) -> Option<&PinWarning> {
         self.pin_warning.as_ref()
@@ -180,8 +176,8 @@ impl AgentThread {
         &self.waker
     }
 
-    /// CPU time used by the thread so far, ns: exact once it has ended, up to a tick of the scheduler (4 ms) late while
-    /// it spins. `None` if the system does not provide it. Costs the thread itself nothing.
+    /// CPU time of the thread so far, ns: exact once it has ended, up to a tick of the scheduler (4 ms) late while it
+    /// spins; `None` if the system does not provide it.
     #[must_use]
     pub fn cpu_time_ns(&self) -> Option<u64> {
         // Acquire: pairs with the store at the thread's end.
@@ -194,7 +190,6 @@ impl AgentThread {
         }
     }
 
-    /// Times that the thread was kept from running while it spun. Costs the thread itself nothing.
     #[must_use]
     pub fn pauses(&self) -> Pauses {
         self.control.pauses.read()
@@ -205,7 +200,6 @@ impl AgentThread {
         match handle.join() {
             Ok(None) => Ok(()),
             Ok(Some(failure)) => Err(failure),
-            // The runner catches the agents' panics; this one is its own.
             Err(payload) => {
                 let mut failure = AgentGroup::new(Vec::new()).blame_panic(&*payload);
                 failure.thread.clone_from(&self.spec.name);
@@ -219,14 +213,14 @@ impl AgentThread {
 impl Drop for AgentThread {
     fn drop(&mut self) {
         self.stop();
-        // A failure, if any, is in the slot.
         let _ = self.join_in_place();
     }
 }
 
-/// Starts a thread for blocking work, such as fdatasync. It is not pinned, even if its creator is.
+/// Starts an unpinned thread for blocking work, such as fdatasync.
 ///
 /// # Errors
+///
 /// [`Error::ThreadStart`] if the system starts no more threads.
 pub fn spawn_helper<T: Send + 'static>(
     name: &str,
@@ -247,13 +241,11 @@ pub fn current_thread_cpu_time_ns() -> u64 {
     u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap_or(0)
 }
 
-/// First field of schedstat: nanoseconds on a CPU.
 fn thread_cpu_time_ns(thread_id: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread_id}/schedstat")).ok()?;
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// State that lives on the thread itself.
 struct ThreadRunner {
     group: AgentGroup,
     idle: Idle,
@@ -274,25 +266,22 @@ impl ThreadRunner {
         }
         self.waker.withdraw();
         if let Some(failure) = &failure {
-            // Reported at once: the other threads must not wait for agents that close slowly.
+            // At once: the other threads must not wait for agents that close slowly.
             self.failures.report(failure.clone());
         }
         let problems = self.abandon();
         if let Some(failure) = &mut failure {
             failure.while_closing = problems;
         } else if !problems.is_empty() {
-            // Closed because another thread failed, or dropped after an orderly stop, and that caused errors.
             let error = problems.join("; ").into();
             let late = AgentFailure { thread: self.name.clone(), ..AgentFailure::new(&self.name, error) };
             self.failures.report(late.clone());
             failure = Some(late);
         }
-        // Release: pairs with the load in `cpu_time_ns`.
         self.control.final_cpu_ns.store(current_thread_cpu_time_ns().max(1), Ordering::Release);
         failure
     }
 
-    /// Runs one phase; a panic in it is its agent's failure.
     fn run_phase(&mut self, phase: fn(&mut Self) -> Result<(), AgentFailure>) -> Option<AgentFailure> {
         let failure = match catch_unwind(AssertUnwindSafe(|| phase(self))) {
             Ok(Ok(())) => return None,
@@ -327,7 +316,7 @@ impl ThreadRunner {
     }
 
     /// Announces, polls once more, and only then waits: see [`crate::park_flag`]. Repeats until there is work: a
-    /// spurious wake-up, such as by a heartbeat, costs only the poll before the next wait.
+    /// spurious wake-up costs only the poll before the next wait.
     fn park(&mut self, ns_max: u64) -> Result<(), AgentFailure> {
         loop {
             self.waker.announce();
@@ -368,7 +357,6 @@ impl ThreadRunner {
                 return Ok(());
             }
             if self.failures.has_failed() {
-                // The awaited work may never arrive.
                 return Ok(());
             }
             if now.monotonic_ns.saturating_sub(begun_ns) >= self.drain_ns_max {
@@ -379,7 +367,7 @@ impl ThreadRunner {
         }
     }
 
-    /// Closes open agents and drops all, past panics.
+    /// Past panics.
     fn abandon(&mut self) -> Vec<String> {
         let now = self.clock.now();
         let mut problems = Vec::new();
@@ -390,7 +378,6 @@ impl ThreadRunner {
             });
             match catch_unwind(phase) {
                 Ok(()) => return problems,
-                // Each agent is skipped at most once, so this ends.
                 Err(payload) => problems.push(self.group.blame_panic(&*payload).to_string()),
             }
         }
@@ -398,7 +385,7 @@ impl ThreadRunner {
 
     #[inline]
     fn must_end(&self) -> bool {
-        // Acquire: pairs with the store in `stop`.
+        // Acquire: pairs with the Release in `stop`.
         self.control.stop.load(Ordering::Acquire) || self.failures.has_failed()
     }
 }

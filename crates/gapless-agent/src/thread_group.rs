@@ -1,7 +1,3 @@
-//! `ThreadGroup`: the threads of a whole plan, started, watched and stopped together.
-//!
-//! The builder of a node uses it. When one thread fails, all of them close.
-
 use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::error::Error;
@@ -12,7 +8,7 @@ use crate::thread::AgentThread;
 use crate::wake::Waker;
 use std::fmt::Display;
 
-/// The running threads of a [`ThreadPlan`]. Dropping it stops and joins them in order.
+/// Running threads of a [`ThreadPlan`]; dropping it stops and joins them in order.
 #[derive(Debug)]
 pub struct ThreadGroup {
     threads: Vec<AgentThread>,
@@ -20,13 +16,13 @@ pub struct ThreadGroup {
 }
 
 impl ThreadGroup {
-    /// Starts the plan's threads. `agents` are given with their roles, in any order; `wakers` holds one for each
-    /// planned thread, in the plan's order.
+    /// Starts the plan's threads. `agents` are in any order; `wakers` has one for each planned thread, in the plan's
+    /// order.
     ///
     /// # Errors
-    /// [`Error::PlanMismatch`] if an agent of the plan is missing, is given twice or is not in the plan, or if the
-    /// number of wakers differs from that of the threads; [`Error::ThreadStart`]. Threads already started are stopped
-    /// again.
+    ///
+    /// [`Error::PlanMismatch`] if an agent of the plan is missing, given twice or not in the plan, or if the number of
+    /// wakers differs; [`Error::ThreadStart`]. Threads already started are stopped again.
     pub fn launch<R: Copy + Eq + Display>(
         plan: &ThreadPlan<R>,
         agents: Vec<(R, Box<dyn Agent>)>,
@@ -66,10 +62,10 @@ impl ThreadGroup {
         Ok(group)
     }
 
-    /// Stops the threads one after the other, in the plan's order, so that each still takes the work of the one before
-    /// it.
+    /// Stops the threads in the plan's order, so that each still takes the work of the one before it.
     ///
     /// # Errors
+    ///
     /// The first failure of any thread, now or before.
     pub fn stop_and_join(mut self) -> Result<(), AgentFailure> {
         let mut ended = Vec::new();
@@ -77,13 +73,12 @@ impl ThreadGroup {
             thread.stop();
             ended.extend(thread.join().err());
         }
-        // The slot knows the first failure; the thread knows also the errors while it closed.
+        // The slot knows the first failure; the thread also the errors while it closed.
         let Some(first) = self.failures.failure() else { return ended.pop().map_or(Ok(()), Err) };
         let same = |other: &AgentFailure| (&other.thread, &other.agent) == (&first.thread, &first.agent);
         Err(ended.into_iter().find(same).unwrap_or(first))
     }
 
-    /// Threads in the plan's order.
     #[must_use]
     pub fn threads(&self) -> &[AgentThread] {
         &self.threads
@@ -94,20 +89,17 @@ impl ThreadGroup {
         &self.failures
     }
 
-    /// Warnings about masks that were not honoured, to print and to record.
     #[must_use]
     pub fn pin_warnings(&self) -> Vec<String> {
         let warning = |thread: &AgentThread| Some(format!("thread {}: {}", thread.spec().name, thread.pin_warning()?));
         self.threads.iter().filter_map(warning).collect()
     }
 
-    /// Times that each thread was kept from running while it spun, in the plan's order.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
         self.threads.iter().map(AgentThread::pauses).collect()
     }
 
-    /// CPU time of all threads so far, ns, as far as the system provides it.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
         self.threads.iter().filter_map(AgentThread::cpu_time_ns).sum()

@@ -1,8 +1,6 @@
 //! Histogram buckets of durations: eight for each power of two from 128 ns to 34 s, so a bucket is at most 12.5 % wide.
 
-/// Power of two below which all durations are in the first bucket.
 const FIRST_POWER: u32 = 7;
-/// Power of two from which on all durations are in the last bucket.
 const END_POWER: u32 = 35;
 const STEPS_POWER: u32 = 3;
 const STEPS: u64 = 1 << STEPS_POWER;
@@ -20,7 +18,6 @@ pub fn bucket(time_ns: u64) -> usize {
     (bucket as usize).min(BUCKETS - 1)
 }
 
-/// Lower bound of a bucket, ns.
 const fn from_ns(bucket: usize) -> u64 {
     if bucket == 0 {
         return 0;
@@ -41,7 +38,7 @@ pub fn bucket_of(prefix: &str, label: &str) -> Option<usize> {
     label.strip_prefix(prefix)?.parse().ok().map(bucket)
 }
 
-/// Duration that `percent` of all durations do not exceed; 0 without any. `times` are ascending, each with its count.
+/// Duration that `percent` of all do not exceed; 0 without any. `times` are ascending, each with its count.
 pub fn quantile(times: &[(u64, u64)], percent: u64) -> u64 {
     let all: u128 = times.iter().map(|(_, count)| u128::from(*count)).sum();
     let wanted = (all * u128::from(percent)).div_ceil(100);

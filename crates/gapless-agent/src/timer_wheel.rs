@@ -1,7 +1,5 @@
-//! [`Wheel`]: items with deadlines; entering and leaving take constant time. Pure: the caller supplies the time.
-//!
 //! A hashed wheel (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, scheme 6): 512 slots of 1
-//! ms, each a doubly linked list through a slab. Items further away than a turn of the wheel are skipped once a turn.
+//! ms, each a doubly linked list through a slab. Items further away than a turn are skipped once a turn.
 
 const SLOTS: usize = 512;
 const TICK_NS: u64 = 1_000_000;
@@ -17,12 +15,10 @@ pub struct WheelKey {
 #[derive(Debug)]
 struct WheelEntry<T> {
     deadline_ns: u64,
-    /// `None` while the entry is free.
     item: Option<T>,
     generation: u32,
     slot: u32,
     previous: u32,
-    /// Next entry of its slot, or of the free list.
     next: u32,
 }
 
@@ -53,7 +49,6 @@ impl<T> Wheel<T> {
         self.length == 0
     }
 
-    /// Adds an item, which stays until it leaves or its deadline has passed.
     pub fn insert(&mut self, deadline_ns: u64, item: T) -> WheelKey {
         // An expired deadline is found by the next check.
         let slot = ((deadline_ns / TICK_NS).max(self.tick) % SLOTS as u64) as u32;
@@ -81,7 +76,6 @@ impl<T> Wheel<T> {
         WheelKey { index, generation: self.entries[index as usize].generation }
     }
 
-    /// Removes an item; `None` if it has left before.
     pub fn remove(&mut self, key: WheelKey) -> Option<T> {
         let entry = self.entries.get(key.index as usize)?;
         if entry.generation != key.generation || entry.item.is_none() {
@@ -90,7 +84,6 @@ impl<T> Wheel<T> {
         self.unlink(key.index)
     }
 
-    /// Removes all items with a deadline up to `now_ns`, and passes them to `told`.
     pub fn expire(&mut self, now_ns: u64, mut told: impl FnMut(T)) {
         let last = now_ns / TICK_NS;
         if self.length > 0 {
@@ -111,11 +104,10 @@ impl<T> Wheel<T> {
                 }
             }
         }
-        // The current tick is checked again, because it is not over.
         self.tick = self.tick.max(last);
     }
 
-    /// Time of the next check: the earliest deadline of this turn, else the end of the turn; `u64::MAX` without items.
+    /// Next check: the earliest deadline of this turn, else the end of the turn; `u64::MAX` without items.
     pub fn next_ns(&self) -> u64 {
         if self.length == 0 {
             return u64::MAX;
@@ -174,7 +166,6 @@ mod tests {
             match random.below(4) {
                 0 | 1 => {
                     let ahead_ns = random.pick(&[0, 500_000, 3_000_000, 700_000_000, 20_000_000_000]);
-                    // Some deadlines have passed already.
                     let deadline_ns = (now_ns + random.below(ahead_ns + 1)).saturating_sub(random.below(2) * 100_000);
                     listed.insert(number, (deadline_ns, wheel.insert(deadline_ns, number)));
                 }

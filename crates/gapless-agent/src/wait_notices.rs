@@ -1,5 +1,4 @@
-//! [`WaitNotices`]: times at which a long wait is reported: once a second at first, then less often. All waits for
-//! another process use it; the caller chooses the form of the report, on standard error or in a log. No I/O, no clock.
+//! Times at which a long wait for another process is reported: once a second at first, then less often.
 
 use std::time::Duration;
 
@@ -17,9 +16,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub struct WaitNotices {
     first_ns: u64,
-    /// Start of the current wait, ns.
     since_ns: Option<u64>,
-    /// Earliest time of the next report, ns; also of the next wait, so that many short waits do not flood.
+    /// Valid also for the next wait, so that many short waits do not flood.
     next_ns: u64,
 }
 
@@ -36,7 +34,7 @@ impl WaitNotices {
         Self { first_ns: 0, since_ns: None, next_ns: 0 }
     }
 
-    /// Begins a wait at `now_ns`, on a monotonic clock, unless one is in progress.
+    /// No effect during a wait; `now_ns` is of a monotonic clock.
     pub fn begin(&mut self, now_ns: u64) {
         if self.since_ns.is_none() {
             self.since_ns = Some(now_ns);
@@ -44,7 +42,7 @@ impl WaitNotices {
         }
     }
 
-    /// Returns the time waited at `now_ns`, if a report is due. The first call begins the wait.
+    /// Time waited, if a report is due; the first call begins the wait.
     pub fn take_due(&mut self, now_ns: u64) -> Option<Duration> {
         self.begin(now_ns);
         let since_ns = self.since_ns.unwrap_or(now_ns);
@@ -56,7 +54,6 @@ impl WaitNotices {
         Some(Duration::from_nanos(waited_ns))
     }
 
-    /// Time of the next report, ns: a sleeping caller must wake up then.
     #[must_use]
     pub const fn next_ns(&self) -> u64 {
         self.next_ns
@@ -67,7 +64,6 @@ impl WaitNotices {
     }
 }
 
-/// Interval to the next report, after this time waited.
 const fn interval_ns(waited_ns: u64) -> u64 {
     SECOND_NS
         * match waited_ns / SECOND_NS {

@@ -1,8 +1,6 @@
-//! `Waker`: wakes a parked thread, from this process or another.
-//!
-//! The thread that owns a waker parks on it; all others only call [`Waker::wake`] after publishing work. Another
-//! process gets a duplicate of the eventfd ([`Waker::duplicate_fd`]), and learns from shared memory, where agents
-//! announce it in `arm`, when to write to it ([`WakeFd`]).
+//! The owning thread parks on a waker; all others only call [`Waker::wake`] after publishing work. Another process gets
+//! a duplicate of the eventfd, and learns from shared memory, where agents announce it in `arm`, when to write to it
+//! ([`WakeFd`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::park_flag::ParkFlag;
 
-/// Wakes one thread. Clones wake the same thread.
+/// Wakes one thread; clones wake the same one.
 #[derive(Clone, Debug)]
 pub struct Waker {
     inner: Arc<SharedWaker>,
@@ -21,7 +19,7 @@ pub struct Waker {
 
 #[derive(Debug)]
 struct SharedWaker {
-    // On a cache line of its own: every sender reads it, only parking writes it.
+    // Every sender reads it, only parking writes it.
     flag: CacheLine<ParkFlag>,
     fd: OwnedFd,
 }
@@ -40,8 +38,8 @@ impl Waker {
         Ok(Self { inner: Arc::new(SharedWaker { flag: CacheLine(ParkFlag::new()), fd }) })
     }
 
-    /// Wakes the thread after work was published: one fence and one load. It makes a system call only if the thread is
-    /// parked and no other waker is signalling it. Not even the fence if the thread never parks.
+    /// Wakes the thread after work was published: one fence and one load, or one load if it never parks. A system call
+    /// only if the thread is parked and no other waker is signalling it.
     #[inline]
     pub fn wake(&self) {
         if self.inner.flag.0.claim_wake() {
@@ -60,15 +58,16 @@ impl Waker {
         self.inner.fd.as_fd()
     }
 
-    /// Duplicates the eventfd, to be sent to another process.
+    /// Duplicates the eventfd for another process.
     ///
     /// # Errors
+    ///
     /// The system has no file descriptor left.
     pub fn duplicate_fd(&self) -> io::Result<OwnedFd> {
         self.inner.fd.try_clone()
     }
 
-    /// Whether the thread has announced that it waits or is about to. A hint.
+    /// Whether the thread waits or is about to; a hint.
     #[must_use]
     pub fn is_parked(&self) -> bool {
         self.inner.flag.0.is_parked()
@@ -107,19 +106,18 @@ impl Waker {
         self.inner.flag.0.announce();
     }
 
-    /// Owner: waits for a signal, at most `timeout_ns`. Spurious returns are possible.
+    /// Owner: waits for a signal, at most `timeout_ns`; spurious returns are possible.
     pub fn wait(&self, timeout_ns: u64) {
         self.wait_watching(timeout_ns, &[]);
     }
 
-    /// Like [`Waker::wait`]; it also ends when one of `descriptors` is readable.
+    /// Like [`Waker::wait`]; also ends when one of `descriptors` is readable.
     pub fn wait_watching(&self, timeout_ns: u64, descriptors: &[BorrowedFd<'_>]) {
         let timeout = Timespec {
             tv_sec: i64::try_from(timeout_ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: (timeout_ns % 1_000_000_000) as _,
         };
         let own = PollFd::new(&self.inner.fd, PollFlags::IN);
-        // The usual case of an empty list needs no allocation.
         let (mut alone, mut several);
         let fds = if descriptors.is_empty() {
             alone = [own];
@@ -132,36 +130,32 @@ impl Waker {
         // An interrupted or refused wait is an early return: the caller polls its agents and waits again.
         if matches!(poll(fds, Some(&timeout)), Ok(ready) if ready > 0) && !fds[0].revents().is_empty() {
             let mut count = [0_u8; 8];
-            // A failure can be ignored: another thread has reset the counter.
             let _ = rustix::io::read(&self.inner.fd, &mut count);
         }
     }
 
-    /// Owner: withdraws the request, so that wakers need no system call. No effect without an announcement.
+    /// Owner: withdraws the request, if any, so that wakers need no system call.
     pub fn withdraw(&self) {
         self.inner.flag.0.withdraw();
     }
 
-    /// Owner: declares that this thread never parks, so that `wake` costs one load. Irrevocable.
     pub(crate) fn set_never_parks(&self) {
         self.inner.flag.0.set_never_parks();
     }
 }
 
-/// Eventfd of a thread in another process.
 #[derive(Debug)]
 pub struct WakeFd {
     fd: OwnedFd,
 }
 
 impl WakeFd {
-    /// Takes ownership of a duplicate of another thread's eventfd.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         Self { fd }
     }
 
-    /// Wakes the thread: one system call. Call it only if shared memory shows that the thread is parked.
+    /// One system call; only if shared memory shows that the thread is parked.
     pub fn signal(&self) {
         signal(self.fd.as_fd());
     }

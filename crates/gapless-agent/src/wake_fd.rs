@@ -1,5 +1,3 @@
-//! Eventfds that wake a thread of another process: creating, checking and writing them.
-
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -12,10 +10,10 @@ pub fn create() -> rustix::io::Result<OwnedFd> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
 }
 
-/// Checks that a descriptor from another process may be written: a write to anything but an eventfd could block this
-/// thread.
+/// Checks a descriptor from another process: a write to anything but an eventfd could block this thread.
 ///
 /// # Errors
+///
 /// Kind of the descriptor.
 pub fn check(passed: &OwnedFd) -> Result<(), String> {
     let name = std::fs::read_link(format!("/proc/self/fd/{}", passed.as_raw_fd()));
@@ -30,9 +28,8 @@ pub fn check(passed: &OwnedFd) -> Result<(), String> {
     Ok(())
 }
 
-/// Wakes the thread that sleeps on it.
 pub fn ring(eventfd: impl AsFd) {
-    // Writing 1 to an eventfd fails only if its counter is full, which wakes as well.
+    // Fails only if the counter is full, which wakes as well.
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }
 
@@ -44,7 +41,6 @@ mod tests {
     fn blocking_eventfd_is_refused() {
         let good = create().unwrap();
         assert_eq!(check(&good), Ok(()));
-        // Even a full one does not block.
         rustix::io::write(&good, &(u64::MAX - 1).to_ne_bytes()).unwrap();
         ring(&good);
         let blocking = eventfd(0, EventfdFlags::CLOEXEC).unwrap();

@@ -4,7 +4,7 @@
 //! cargo run --release -p gapless-kafka --features kafka --example two_machines
 //! ```
 //!
-//! Needs Java 17 and, the first time, Maven. Five processes: the broker, two bridges, the calculator, and its client, which is this one.
+//! Needs Java 17 and, the first time, Maven.
 
 use gapless_kafka::bridge::{Bridge, BridgeEvent};
 use gapless_kafka::config::BridgeConfig;
@@ -34,7 +34,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// A machine's bridge, until its standard input ends.
 fn bridge(file: &str) -> Result<(), Box<dyn Error>> {
     let config = BridgeConfig::load(file)?;
     let name = config.name.clone();
@@ -43,7 +42,7 @@ fn bridge(file: &str) -> Result<(), Box<dyn Error>> {
     Ok(bridge.end()?)
 }
 
-/// The calculator of the second machine, until its standard input ends. It knows nothing of bridges.
+/// The calculator of the second machine, until its standard input ends.
 fn calculator(directory: &str) -> Result<(), Box<dyn Error>> {
     let domain = Domain::open_directory(directory, DomainOptions::default())?;
     let route = domain.serve(ROUTE).workers(2).handle(|ask: Ask, _context| match ask {
@@ -69,7 +68,6 @@ fn both_machines() -> Result<(), Box<dyn Error>> {
     let mut broker = Part::start(command.stdout(Stdio::piped()))?;
     let address = broker.address()?;
     println!("the broker listens at {address}");
-    // The first machine takes the routes that the second one offers.
     let mut parts = Vec::new();
     for (name, offer, take) in [("berlin", "", "\"calculator\""), ("tokyo", "\"calculator\"", "")] {
         let file = folder.path().join(format!("{name}.toml"));
@@ -88,7 +86,6 @@ fn both_machines() -> Result<(), Box<dyn Error>> {
     ended
 }
 
-/// A client on the first machine. It knows nothing of bridges.
 fn client(directory: &Path) -> Result<(), Box<dyn Error>> {
     let domain = Domain::open_directory(directory, DomainOptions::default())?;
     let calculator = domain.caller::<Ask, i64>(ROUTE)?;
@@ -104,7 +101,7 @@ fn client(directory: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A process that ends with its standard input, which is dropped with this.
+/// Ends with its standard input, which is dropped with this.
 struct Part(Child);
 
 impl Part {
@@ -112,7 +109,6 @@ impl Part {
         command.stdin(Stdio::piped()).spawn().map(Self)
     }
 
-    /// The address that the broker prints.
     fn address(&mut self) -> Result<String, Box<dyn Error>> {
         let output = self.0.stdout.take().ok_or("the broker's output is not read")?;
         let mut line = String::new();
@@ -125,7 +121,6 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
-        // The process has ended, or ends now.
         let _ = self.0.wait();
     }
 }

@@ -1,20 +1,10 @@
-//! [`BridgeCore`]: one bridge, as a state machine. It has an incarnation, which begins with a mark in its inbox; it renews its lease
-//! and watches those of others; and it gives each input to the part that it concerns.
+//! [`BridgeCore`]: one bridge, as a state machine.
 //!
 //! # Signs of life
 //! Each `lease_interval` the bridge writes its lease and a ping to itself. It reads both back: so it knows that the broker is there,
 //! and how late the broker's clock is. If one of them does not come back for `lease_time`, the broker is lost: requests end with
 //! that reason, and no other bridge is called silent, because the silence is its own. If the producer says all the time that they are
 //! appended, it is the reader that gives none: it is opened again.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `inbox` | records of the own inbox |
-//! | `stopping` | a bridge that stops, is replaced, or begins again |
-//! | `leases` | the leases of others, and the own one |
-//! | `liveness` | heartbeats, the broker's state and clock |
-//! | `input` | [`BridgeInput`]: an event for a core |
-//! | `status` | the state of a bridge, for its operator |
 
 mod inbox;
 mod input;
@@ -41,30 +31,32 @@ use std::sync::Arc;
 
 pub use input::{BridgeInput, ReadRecord, Topic};
 
-/// Changes of a lease are written together for so long, ns.
+/// Changes within this time are written as one lease.
 const LEASE_PAUSE_NS: u64 = 50_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CorePhase {
-    /// Before [`BridgeInput::Start`].
     New,
-    /// The mark is on its way, or could not be sent.
-    Marking { is_sent: bool },
-    /// The mark was appended, and is not read yet.
+    Marking {
+        is_sent: bool,
+    },
     Reading,
-    /// The mark was read: requests are taken. The own lease is not read yet.
+    /// Requests are taken; the own lease is not read yet.
     Joining,
-    /// The own lease was read, and with it all that were written before.
     Serving,
-    /// No more requests are taken; those in flight may end until then, ns of the monotonic clock.
-    Stopping { until_ns: u64 },
-    /// The tombstone is on its way; the bridge ends then at the latest.
-    Leaving { until_ns: u64, is_delivered: bool },
-    /// Inputs are ignored.
+    /// Requests in flight may end until then, monotonic ns.
+    Stopping {
+        until_ns: u64,
+    },
+    /// The tombstone is on its way.
+    Leaving {
+        until_ns: u64,
+        is_delivered: bool,
+    },
     Ended,
 }
 
-/// A bridge. See the [module](self).
+/// A bridge.
 #[derive(Debug)]
 pub struct BridgeCore {
     options: CoreOptions,
@@ -74,18 +66,14 @@ pub struct BridgeCore {
     presence: Arc<str>,
     phase: CorePhase,
     mark: Option<MarkPlace>,
-    /// Number of the last mark, and of the last lease.
     last_sent: u64,
     peers: PeerBridges,
     calls_out: CallsOut,
     calls_in: CallsIn,
     offers: Vec<OfferedRoute>,
-    /// Routes that relays stand for.
     relayed: BTreeMap<String, RemoteRoute>,
     routes_left_out: usize,
-    /// Bridges whose leases cannot be used, with the reason.
     refused_leases: HashMap<String, String>,
-    /// The operator knows that the prefix has more bridges than are used.
     has_reported_full: bool,
     inbox_end: TopicEnd,
     presence_end: TopicEnd,
@@ -93,13 +81,12 @@ pub struct BridgeCore {
     lease_sent_ns: u64,
     is_lease_due: bool,
     broker: BrokerState,
-    /// Time of the last input, ns of the monotonic clock.
     last_input_ns: u64,
     counters: Counters,
 }
 
 impl BridgeCore {
-    /// A bridge that does nothing yet. `incarnation` is a random number.
+    /// Creates an idle bridge; `incarnation` is a random number.
     #[must_use]
     pub fn new(options: CoreOptions, incarnation: u64) -> Self {
         let id = BridgeId { name: options.name.as_str().into(), incarnation };
@@ -131,9 +118,10 @@ impl BridgeCore {
         }
     }
 
-    /// Takes an input at a time, of which only the monotonic clock is read, and appends effects.
+    /// Takes an input and appends its effects; of `now` only the monotonic clock is read.
     ///
     /// # Panics
+    ///
     /// If the name of a request is used twice.
     pub fn handle(&mut self, input: BridgeInput, now: Now, effects: &mut Vec<Effect>) {
         if self.phase == CorePhase::Ended {
@@ -168,7 +156,7 @@ impl BridgeCore {
         self.run_due(now_ns, effects);
     }
 
-    /// Time at which [`BridgeInput::Tick`] is due at the latest, ns of the monotonic clock.
+    /// Latest time of the next [`BridgeInput::Tick`], ns of the monotonic clock.
     #[must_use]
     pub fn next_tick_ns(&self) -> u64 {
         if self.phase == CorePhase::Ended {
@@ -186,7 +174,6 @@ impl BridgeCore {
         all.flatten().fold(self.next_heartbeat_ns, u64::min)
     }
 
-    /// True while the bridge writes leases.
     const fn can_write_leases(&self) -> bool {
         self.mark.is_some()
             && matches!(self.phase, CorePhase::Joining | CorePhase::Serving | CorePhase::Stopping { .. })
@@ -210,7 +197,7 @@ impl BridgeCore {
         &self.id
     }
 
-    /// Calls in flight: to other bridges, and from them.
+    /// Calls in flight: to other bridges, from other bridges.
     #[must_use]
     pub fn in_flight(&self) -> (usize, usize) {
         (self.calls_out.len(), self.calls_in.len())
@@ -231,7 +218,6 @@ impl BridgeCore {
         self.send(DeliveryToken::Mark(self.last_sent), &self.inbox.clone(), record, effects);
     }
 
-    /// The process, for people.
     fn process_name(&self) -> String {
         format!("{}/{}", self.options.machine, self.options.process)
     }
@@ -248,7 +234,6 @@ impl BridgeCore {
         effects.push(Effect::Send(OutgoingRecord { token, topic: topic.clone(), record, begins: None }));
     }
 
-    /// True while requests of others are taken.
     const fn is_marked(&self) -> bool {
         matches!(
             self.phase,
@@ -298,12 +283,12 @@ impl BridgeCore {
                 match result {
                     Ok(RecordPlace { offset, .. }) => {
                         self.phase = CorePhase::Reading;
-                        // A reader that was there before may have seen the mark.
+                        // A reader from before may have seen the mark.
                         self.inbox_end.next = None;
                         effects.push(Effect::ReadInbox { offset });
                     }
                     Err(AppendFailure { reason, .. }) => {
-                        // Sent again with the next beat. A second mark of one incarnation changes nothing.
+                        // Sent again with the next beat; a second mark changes nothing.
                         self.phase = CorePhase::Marking { is_sent: false };
                         self.broker.last_reason = reason;
                     }
@@ -346,7 +331,7 @@ impl BridgeCore {
         }
     }
 
-    /// True once the own lease was read. The leases before it may be of long ago, and their age is not known until then.
+    /// Leases before the own one may be old.
     const fn is_joined(&self) -> bool {
         matches!(self.phase, CorePhase::Serving | CorePhase::Stopping { .. } | CorePhase::Leaving { .. })
     }

@@ -1,27 +1,20 @@
-//! [`BrokerTime`]: the broker's clock of append times, estimated from records that this process has read.
-//!
-//! A record read now was appended at its append time or later by the broker's clock. So append time minus reading time is a lower
-//! bound of the difference of both clocks, and the greatest of them comes from the record that was read soonest. A record of this
-//! process was appended after it was sent, which gives an upper bound: where both contradict each other, the broker's clock was set
-//! back, as when the partition moves to another broker.
+//! [`BrokerTime`]: the broker's clock, estimated from records that were read. Append time minus reading time is a lower
+//! bound of the clocks' difference; the greatest bound is the best. An own record was appended after it was sent, which
+//! gives an upper bound; if both contradict, the broker's clock was set back, as when the partition moves.
 
-/// The estimate loses so much of its distance per second, because both clocks drift: 1 ms in 2 s.
+/// Both clocks drift: 1 ms in 2 s.
 const DRIFT_PPM: u64 = 500;
 
 /// An estimate of the clock of one partition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BrokerTime {
-    /// Append time minus monotonic time of the best record, ns, and the monotonic time at which it was read.
     best: Option<(i128, u64)>,
-    /// Append time of the last record, ms.
     last_ms: i64,
 }
 
 impl BrokerTime {
-    /// A record was read at `now_ns` of the monotonic clock.
-    ///
-    /// Append times in a partition grow; one that is smaller than that before it says that the broker's clock was set back, and the
-    /// estimate begins again with it.
+    /// Notes a record read at `now_ns` of the monotonic clock; a smaller append time than before means that the
+    /// broker's clock was set back: the estimate begins again.
     pub fn read(&mut self, append_time_ms: i64, now_ns: u64) {
         let difference = i128::from(append_time_ms) * 1_000_000 - i128::from(now_ns);
         let is_set_back = append_time_ms < self.last_ms;
@@ -32,7 +25,7 @@ impl BrokerTime {
         }
     }
 
-    /// A record that was sent at `sent_ns` of the monotonic clock was read at `now_ns`.
+    /// Notes an own record, sent at `sent_ns` and read at `now_ns` of the monotonic clock.
     pub fn read_own(&mut self, append_time_ms: i64, sent_ns: u64, now_ns: u64) {
         self.read(append_time_ms, now_ns);
         // Append times are cut to milliseconds.
@@ -43,8 +36,8 @@ impl BrokerTime {
         }
     }
 
-    /// Nanoseconds by which the broker's clock has passed `append_time_ms` at `now_ns` of the monotonic clock: at most the
-    /// true time, 0 before anything was read.
+    /// Age in ns of `append_time_ms` at `now_ns` of the monotonic clock: at most the true age, 0 before anything was
+    /// read.
     #[must_use]
     pub fn age_ns(&self, append_time_ms: i64, now_ns: u64) -> u64 {
         let Some(difference) = self.difference(now_ns) else { return 0 };
@@ -75,14 +68,12 @@ mod tests {
     fn the_soonest_record_counts() {
         let mut time = BrokerTime::default();
         assert_eq!((time.age_ns(5_000, 7 * MS), time.now_ms(7 * MS)), (0, None), "nothing was read");
-        // The broker's clock is 1,000,000 ms ahead; the records are read 40, 3 and 20 ms after their append.
         for (appended, delay) in [(1_000_000, 40), (1_000_100, 3), (1_000_200, 20)] {
             time.read(appended, (appended as u64 - 1_000_000 + delay) * MS);
         }
         let age_ns = time.age_ns(1_000_200, 220 * MS);
         assert!((16 * MS..=17 * MS).contains(&age_ns), "20 ms, of which the best record hides 3: {age_ns}");
         assert_eq!(time.now_ms(220 * MS), Some(1_000_216), "cut, and 3 ms late");
-        // A record of long ago, read only now, has its age.
         let late_ns = time.age_ns(1_000_000, 60_000 * MS);
         assert!((59_900 * MS..60_000 * MS).contains(&late_ns), "{late_ns}");
     }

@@ -1,8 +1,6 @@
-//! [`Bundles`]: small records on their way to other bridges. While earlier records to an inbox have no report, further ones wait
-//! and leave together, as one record. A lone record leaves at once, as it is.
-//!
-//! It does no input or output. The core's owner puts each record in, hands the ready ones to the producer, and asks for the tokens of
-//! each report.
+//! [`Bundles`]: while earlier records to an inbox have no report, further small ones wait and leave together as one
+//! record; a lone record leaves at once. No input or output: the core's owner adds records and hands ready ones to the
+//! producer.
 
 use crate::effects::{BUNDLE_KIND, DeliveryToken, KIND_BITS, KIND_MASK, OutgoingRecord, RequestId};
 use crate::record::bundle::{self, BUNDLE_RECORDS_MAX};
@@ -10,11 +8,9 @@ use crate::record::{KafkaRecord, names};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Longest record that is bundled: a longer one costs more to copy than to send.
+/// A longer record costs more to copy than to send.
 const RECORD_BYTES_MAX: usize = 4 << 10;
-/// Bytes of a bundle at most, where a segment may have as many.
 const BUNDLE_BYTES_MAX: usize = 64 << 10;
-/// Records of the producer to one inbox without a report, beyond which further ones wait.
 const UNREPORTED_MAX: u32 = 2;
 
 /// A record for the producer.
@@ -28,36 +24,29 @@ pub struct ProducerRecord {
     pub record: KafkaRecord,
 }
 
-/// Records to one inbox.
 #[derive(Debug, Default)]
 struct BundleQueue {
     waiting: Vec<OutgoingRecord>,
-    /// Bytes of the waiting records.
     bytes: usize,
-    /// Records without a report.
     unreported: u32,
 }
 
 /// The queues of all inboxes.
 #[derive(Debug)]
 pub struct Bundles {
-    /// Bytes of a bundle at most.
     bytes_max: usize,
     queues: HashMap<Arc<str>, BundleQueue>,
-    /// Inboxes with waiting records, in their order.
     nonempty: Vec<Arc<str>>,
-    /// Records without a report.
     unreported_records: HashMap<u64, (Arc<str>, Vec<DeliveryToken>)>,
     last: u64,
-    /// A request that was withheld, whose further records are withheld, too.
     withheld: Option<DeliveryToken>,
 }
 
-/// Begins a request of [`OutgoingRecord::begins`], immediately before its record leaves. False if it is withheld.
+/// Begins a request of [`OutgoingRecord::begins`] immediately before its record leaves; false if it is withheld.
 pub type BeginRequest<'a> = dyn FnMut(RequestId) -> bool + 'a;
 
 impl Bundles {
-    /// No records yet. A bundle is no longer than a segment, which the broker is known to take.
+    /// A bundle is no longer than a segment, which the broker is known to take.
     #[must_use]
     pub fn new(segment_bytes: usize) -> Self {
         Self {
@@ -70,7 +59,7 @@ impl Bundles {
         }
     }
 
-    /// Takes a record in. Returns the records that leave at once.
+    /// Adds a record; returns the records that leave at once.
     #[must_use]
     pub fn add(&mut self, outgoing: OutgoingRecord, begin: &mut BeginRequest<'_>) -> Vec<ProducerRecord> {
         let mut ready = Vec::new();
@@ -79,7 +68,7 @@ impl Bundles {
         }
         let OutgoingRecord { token, topic, record, begins } = outgoing;
         let has = |header| record.headers.iter().any(|(name, _)| name == header);
-        // A record for one incarnation goes to a bridge; programs read no bundles.
+        // Programs read no bundles, only bridges do.
         let is_bundled = has(names::TO) && !has(names::SEGMENT);
         let length = bundle::length_of(&record);
         if !is_bundled || length > RECORD_BYTES_MAX.min(self.bytes_max) {
@@ -107,7 +96,7 @@ impl Bundles {
         ready
     }
 
-    /// The turn is over: waiting records leave, but for those to an inbox with too many records without a report.
+    /// Ends the turn: waiting records leave, except to an inbox with too many unreported records.
     #[must_use]
     pub fn flush_ready(&mut self, begin: &mut BeginRequest<'_>) -> Vec<ProducerRecord> {
         let mut ready = Vec::new();
@@ -131,7 +120,7 @@ impl Bundles {
         ready
     }
 
-    /// A record of the producer has its report. Returns the tokens of the records in it.
+    /// Notes the report on a producer record; returns the tokens of the records in it.
     pub fn reported(&mut self, number: u64) -> Vec<DeliveryToken> {
         if number & KIND_MASK != BUNDLE_KIND {
             return vec![DeliveryToken::from_number(number)];
@@ -146,7 +135,7 @@ impl Bundles {
         tokens
     }
 
-    /// Takes all waiting records back: none of them has left. Returns their tokens.
+    /// Takes all waiting records back, none of which has left; returns their tokens.
     pub fn withdraw(&mut self) -> Vec<DeliveryToken> {
         let mut withdrawn = Vec::new();
         for topic in std::mem::take(&mut self.nonempty) {
@@ -158,7 +147,6 @@ impl Bundles {
         withdrawn
     }
 
-    /// The waiting records of an inbox leave, but for those of requests that are withheld.
     fn flush_inbox(&mut self, topic: &Arc<str>, begin: &mut BeginRequest<'_>, ready: &mut Vec<ProducerRecord>) {
         let Some(queue) = self.queues.get_mut(topic).filter(|queue| !queue.waiting.is_empty()) else { return };
         self.nonempty.retain(|each| each != topic);
@@ -299,7 +287,6 @@ mod tests {
             (bundles.flush_ready(&mut odd), bundles.queues.values().all(|queue| queue.unreported == 0)),
             (vec![], true)
         );
-        // A long one leaves, or is withheld, at once, with all of its segments.
         assert_eq!(bundles.add(request(6, RECORD_BYTES_MAX), &mut odd), []);
         let segment = OutgoingRecord { begins: None, ..request(6, RECORD_BYTES_MAX) };
         assert_eq!(bundles.add(segment, &mut odd), []);

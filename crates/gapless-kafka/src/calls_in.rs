@@ -1,10 +1,4 @@
-//! `CallsIn`: requests of other bridges, and of foreign programs, to this domain. Each is begun at most once, by its
-//! correlation, and answered once unless it is one-way.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `request_history` | requests that were seen, by which a repeated one is recognised |
-//! | `replies` | hand-over of replies to the producer, and its reports |
+//! Requests to this domain: each is begun at most once, by its correlation, and answered once unless it is one-way.
 
 mod replies;
 mod request_history;
@@ -26,27 +20,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The place for replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ReplyAddress {
     topic: Arc<str>,
-    /// Incarnation of a bridge.
     to: Option<u64>,
     correlation: String,
 }
 
-/// A request that is under way in the domain.
 #[derive(Debug)]
 struct CallIn {
     key: Arc<AssemblyKey>,
     route: String,
     bytes: u64,
-    /// `None` for one-way requests.
     address: Option<ReplyAddress>,
     is_from_bridge: bool,
 }
 
-/// A request whose payload is not whole yet.
 #[derive(Debug)]
 struct PartialRequest {
     head: Box<RequestHead>,
@@ -55,7 +44,6 @@ struct PartialRequest {
     is_from_bridge: bool,
 }
 
-/// Requests to this domain.
 #[derive(Debug)]
 pub(crate) struct CallsIn {
     name: String,
@@ -67,28 +55,22 @@ pub(crate) struct CallsIn {
     last_call: u64,
     history: RequestHistory,
     assemblies: Assemblies<PartialRequest>,
-    /// Requests in flight of each sender.
     loads: HashMap<String, CallLoad>,
-    /// Requests in flight of each route.
     by_route: HashMap<String, u32>,
     replies_in_flight: HashMap<u64, ReplyInFlight>,
-    /// By the time of their repetition, ns of the monotonic clock, and a number.
     reply_retries: BTreeMap<(u64, u64), ReplyRetry>,
     last_reply: u64,
     is_stopping: bool,
 }
 
-/// A record that a request came in.
 pub(crate) struct RequestRecord<'a> {
     pub(crate) sender: &'a RecordSender,
     pub(crate) append_time_ms: i64,
     pub(crate) payload: Vec<u8>,
 }
 
-/// Time, writer, counters and effects of one input.
 pub(crate) struct InputContext<'a> {
     pub(crate) writer: &'a RecordWriter,
-    /// Monotonic time, ns.
     pub(crate) now_ns: u64,
     /// Time since an append time, ns.
     pub(crate) age_ns: &'a dyn Fn(i64) -> u64,
@@ -117,7 +99,6 @@ impl CallsIn {
         }
     }
 
-    /// True if no call and no reply is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         self.calls.is_empty() && self.replies_in_flight.is_empty() && self.reply_retries.is_empty()
     }
@@ -131,27 +112,22 @@ impl CallsIn {
         unsent_ns.into_iter().chain(self.assemblies.next_expiry_ns()).min()
     }
 
-    /// Requests in flight of a route.
     pub(crate) fn in_flight(&self, route: &str) -> u32 {
         self.by_route.get(route).copied().unwrap_or(0)
     }
 
-    /// Requests in flight of a sender.
     pub(crate) fn load(&self, sender: &BridgeId) -> CallLoad {
         self.loads.get(&sender.to_string()).copied().unwrap_or_default()
     }
 
-    /// True for a request that this process has begun or refused, also as an earlier incarnation.
     pub(crate) fn is_known(&self, sender: &RecordSender) -> bool {
         self.history.get(&sender.key()).is_some()
     }
 
-    /// Takes no more requests.
     pub(crate) const fn stop(&mut self) {
         self.is_stopping = true;
     }
 
-    /// A request, or its first segment.
     pub(crate) fn request(
         &mut self,
         record: RequestRecord<'_>,
@@ -162,7 +138,7 @@ impl CallsIn {
         let RequestRecord { sender, append_time_ms, payload } = record;
         let address = self.address(sender);
         if address.is_none() && !head.is_one_way {
-            // No one can wait for a reply without a place for it.
+            // A foreign program without a place for the reply cannot wait for it.
             context.counters.without_address += 1;
             return;
         }
@@ -190,7 +166,6 @@ impl CallsIn {
         }
     }
 
-    /// A further segment of a request.
     pub(crate) fn segment(&mut self, record: RequestRecord<'_>, place: SegmentPlace, context: &mut InputContext<'_>) {
         let (sender, key) = (record.sender, record.sender.key());
         match self.assemblies.add(&key, place, &record.payload) {
@@ -215,7 +190,6 @@ impl CallsIn {
         }
     }
 
-    /// The caller no longer waits.
     pub(crate) fn cancel(&mut self, sender: &RecordSender, context: &mut InputContext<'_>) {
         let key = sender.key();
         if self.assemblies.give_up(&key).is_some() {
@@ -226,7 +200,6 @@ impl CallsIn {
         }
     }
 
-    /// An incarnation of a bridge is over, and with it the wait for its calls.
     pub(crate) fn forget(&mut self, bridge: &BridgeId, context: &mut InputContext<'_>) {
         let sender = bridge.to_string();
         self.assemblies.give_up_sender(&sender);
@@ -235,7 +208,6 @@ impl CallsIn {
         its.into_iter().for_each(|call| self.cancel_call(call, context));
     }
 
-    /// Cancels every call: no caller waits any more, or this bridge ends, for a reason that callers are told.
     pub(crate) fn cancel_all(&mut self, reason: Option<&str>, context: &mut InputContext<'_>) {
         let all: BTreeSet<_> = self.calls.keys().copied().collect();
         for call in all {
@@ -248,13 +220,11 @@ impl CallsIn {
         self.assemblies = Assemblies::new(self.limits.assembly());
     }
 
-    /// A call in the domain has ended.
     pub(crate) fn call_ended(&mut self, call: CallId, outcome: CallOutcome, context: &mut InputContext<'_>) {
         let Some(CallIn { key, address, is_from_bridge, .. }) = self.remove(call) else { return };
         self.end(key, address.as_ref().map(|address| (address, outcome)), is_from_bridge, context);
     }
 
-    /// Ends a request, and tells its sender. A program may ask for the reply again.
     fn end(
         &mut self,
         key: Arc<AssemblyKey>,
@@ -266,7 +236,6 @@ impl CallsIn {
         self.history.end(key, records.filter(|_| !is_from_bridge), is_from_bridge, context.now_ns);
     }
 
-    /// Ends requests whose segments have not come in time.
     pub(crate) fn expire(&mut self, context: &mut InputContext<'_>) {
         self.history.expire(context.now_ns);
         while let Some(first) = self.reply_retries.first_entry()
@@ -281,7 +250,6 @@ impl CallsIn {
         }
     }
 
-    /// Tells the sender of a request that cannot be read.
     pub(crate) fn refuse_unreadable(
         &mut self,
         sender: &RecordSender,
@@ -304,8 +272,7 @@ impl CallsIn {
         Some(ReplyAddress { topic: topic.into(), to: None, correlation })
     }
 
-    /// True for a request that was seen before. Its reply is sent again to a program that is no bridge; a bridge never repeats a request:
-    /// the repeat then comes from the broker, and the reply is on its way.
+    /// Sends the reply again to a foreign program. Only the broker repeats a bridge's request; its reply is on the way.
     fn is_repeated(&self, key: &AssemblyKey, address: Option<&ReplyAddress>, context: &mut InputContext<'_>) -> bool {
         let Some(known) = self.history.get(key) else { return false };
         context.counters.repeated_requests += 1;
@@ -326,7 +293,6 @@ impl CallsIn {
         true
     }
 
-    /// Starts a call, or refuses it.
     fn admit(&mut self, key: AssemblyKey, partial: PartialRequest, payload: Vec<u8>, context: &mut InputContext<'_>) {
         let head = &partial.head;
         let age_ns = (context.age_ns)(partial.append_time_ms);
@@ -370,7 +336,6 @@ impl CallsIn {
         context.effects.push(Effect::Start(IncomingCall { call, head, payload, timeout }));
     }
 
-    /// Ends a request that has not begun.
     fn refuse(
         &mut self,
         key: AssemblyKey,

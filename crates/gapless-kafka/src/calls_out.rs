@@ -1,11 +1,5 @@
-//! `CallsOut`: relayed requests on their way to other bridges. Each ends once: with the reply, by its deadline, or when it is known
-//! that no reply will come. A loss is *not begun* only if the producer says that the request was not appended, or if the next incarnation of
-//! the bridge says so; else it is *unknown*.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `sending` | hand-over to the producer, and its reports |
-//! | `inbox_queues` | requests to each inbox: those without a report, and those that wait for it |
+//! Relayed requests: each ends once, with the reply, by its deadline, or when no reply will come. A loss is *not begun*
+//! only if the producer or the next incarnation of the bridge says so; else it is *unknown*.
 
 mod inbox_queues;
 mod sending;
@@ -33,9 +27,9 @@ pub struct OutgoingCall {
     pub request: RequestId,
     /// The request. Its time left is not read.
     pub head: Box<RequestHead>,
-    /// Payload.
+    /// Payload, any bytes.
     pub payload: Vec<u8>,
-    /// Time that the caller still waits; `None` without end.
+    /// Time the caller still waits; `None` without end.
     pub timeout: Option<Duration>,
 }
 
@@ -48,7 +42,7 @@ pub struct RecordPlace {
     pub append_time_ms: i64,
 }
 
-/// A record of which it is not known that it was appended.
+/// A record that may not have been appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppendFailure {
     /// The producer's knowledge.
@@ -60,26 +54,22 @@ pub struct AppendFailure {
 /// Knowledge about a record that has no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// The record may have been appended nevertheless.
     Doubtful,
-    /// The record was not appended; a retry may be.
     Absent,
-    /// The record was not appended, and retries are useless: it is longer than the broker allows.
+    /// Not appended, and retries are useless: longer than the broker allows.
     TooLong,
 }
 
-/// The bridge that a call went to will not reply.
 #[derive(Clone, Debug)]
 struct PeerLoss {
     reason: String,
-    /// Mark of its next incarnation, if it is known and of the same log: no request after it has begun.
+    /// Mark of its next incarnation, if known and of the same log: no request after it has begun.
     mark: Option<MarkPlace>,
 }
 
 #[derive(Debug)]
 struct CallOut {
     peer: PeerIndex,
-    /// The incarnation of the bridge that it went to.
     to: BridgeId,
     inbox: Arc<str>,
     queue: QueueIndex,
@@ -90,34 +80,26 @@ struct CallOut {
     timeout: Duration,
     is_one_way: bool,
     attempt: u32,
-    /// The request, while it waits in the queue of its inbox: nothing of it was handed over.
     unsent: Option<HeldRequest>,
-    /// Records without a delivery report.
     pending: u32,
-    /// Last of the records that were appended.
     last: Option<RecordPlace>,
-    /// The producer's words about a record that may have been appended or not.
     doubt: Option<String>,
     loss: Option<PeerLoss>,
 }
 
-/// A request that was not handed over.
 #[derive(Debug)]
 struct HeldRequest {
     head: Box<RequestHead>,
     payload: Vec<u8>,
 }
 
-/// Relayed requests in flight.
 #[derive(Debug)]
 pub(crate) struct CallsOut {
     segment_bytes: usize,
     calls: HashMap<RequestId, CallOut>,
     deadlines: BTreeSet<(u64, RequestId)>,
     queues: InboxQueues,
-    /// Requests that have ended before all of their reports came: their queue, and the number of those reports.
     ended_unreported: HashMap<RequestId, (QueueIndex, u32)>,
-    /// Replies that are not whole yet.
     replies: Assemblies<ReplyHead>,
 }
 
@@ -145,7 +127,6 @@ impl CallsOut {
         self.deadlines.first().map(|(deadline_ns, _)| *deadline_ns)
     }
 
-    /// Sends a request to the bridge that is chosen for it, or ends it.
     pub(crate) fn begin(
         &mut self,
         own: (&BridgeId, &RecordWriter),
@@ -207,7 +188,6 @@ impl CallsOut {
         }
     }
 
-    /// The caller no longer waits.
     pub(crate) fn give_up(
         &mut self,
         writer: &RecordWriter,
@@ -220,7 +200,6 @@ impl CallsOut {
         }
     }
 
-    /// A reply, or its first segment.
     pub(crate) fn reply(
         &mut self,
         sender: &RecordSender,
@@ -234,14 +213,13 @@ impl CallsOut {
         let Some(place) = place else {
             return self.finish(request, outcome_of(head, payload), peers, effects);
         };
-        // A reply has the time of its call; one without a deadline has that of the bridge, which is watched.
+        // A reply without a deadline lasts as long as its bridge, which is watched.
         let begun = self.replies.begin(sender.key(), head, place, payload, u64::MAX);
         if let Err((_, reason)) = begun {
             self.finish_unreadable(request, &reason, peers, effects);
         }
     }
 
-    /// A reply came that cannot be read.
     pub(crate) fn unreadable_reply(
         &mut self,
         sender: &RecordSender,
@@ -255,7 +233,6 @@ impl CallsOut {
         }
     }
 
-    /// A further segment of a reply.
     pub(crate) fn reply_segment(
         &mut self,
         sender: &RecordSender,
@@ -275,7 +252,6 @@ impl CallsOut {
         }
     }
 
-    /// The next incarnation of a bridge says that nothing has begun the request.
     pub(crate) fn discarded(
         &mut self,
         sender: &RecordSender,
@@ -298,7 +274,7 @@ impl CallsOut {
         self.finish(request, CallOutcome::Failed(failure), peers, effects);
     }
 
-    /// An incarnation of a bridge will not reply any more. Requests of which the producer has said nothing yet wait for that.
+    /// Requests without reports wait for them.
     pub(crate) fn lose(
         &mut self,
         bridge: &BridgeId,
@@ -310,12 +286,10 @@ impl CallsOut {
         self.lose_matching(|call| call.to == *bridge, reason, mark, peers, effects);
     }
 
-    /// No bridge will reply any more: as [`CallsOut::lose`] for all of them.
     pub(crate) fn lose_all(&mut self, reason: &str, peers: &mut PeerBridges, effects: &mut Vec<Effect>) {
         self.lose_matching(|_| true, reason, None, peers, effects);
     }
 
-    /// Ends all that are left, also those that wait for a report.
     pub(crate) fn end_all(&mut self, reason: &str, peers: &mut PeerBridges, effects: &mut Vec<Effect>) {
         for request in self.matching(|_| true) {
             let CallOut { attempt: attempts, unsent, .. } = &self.calls[&request];
@@ -329,7 +303,6 @@ impl CallsOut {
         }
     }
 
-    /// Ends requests whose time is over.
     pub(crate) fn expire(
         &mut self,
         writer: &RecordWriter,
@@ -364,7 +337,6 @@ impl CallsOut {
         }
     }
 
-    /// Ends a request whose bridge is lost, once the producer has said everything about it.
     fn finish_lost(&mut self, request: RequestId, peers: &mut PeerBridges, effects: &mut Vec<Effect>) {
         let Some(call) = self.calls.get(&request) else { return };
         let Some(PeerLoss { reason, mark }) = call.loss.clone().filter(|_| call.pending == 0) else { return };
@@ -380,7 +352,6 @@ impl CallsOut {
         self.finish(request, CallOutcome::Failed(failure), peers, effects);
     }
 
-    /// The names of some requests, in their order.
     fn matching(&self, is_meant: impl Fn(&CallOut) -> bool) -> Vec<RequestId> {
         let meant = self.calls.iter().filter(|(_, call)| is_meant(call));
         let mut named: Vec<_> = meant.map(|(request, _)| *request).collect();
@@ -388,14 +359,13 @@ impl CallsOut {
         named
     }
 
-    /// The request of a correlation.
     fn find(&self, sender: &RecordSender) -> Option<RequestId> {
         let (_, number) = sender.correlation.split_once(':')?;
         let request = RequestId(number.parse().ok()?);
         self.calls.get(&request).filter(|call| call.correlation == sender.correlation).map(|_| request)
     }
 
-    /// The request that a reply of this sender is for; others are counted.
+    /// The request that a reply is for; others are counted.
     fn expected(&self, sender: &RecordSender, counters: &mut Counters) -> Option<RequestId> {
         let Some(request) = self.find(sender) else {
             counters.late_replies += 1;
@@ -408,7 +378,6 @@ impl CallsOut {
         Some(request)
     }
 
-    /// A reply came of which nothing can be made.
     fn finish_unreadable(
         &mut self,
         request: RequestId,
@@ -460,7 +429,6 @@ fn end(effects: &mut Vec<Effect>, request: RequestId, failure: CallFailure) {
     effects.push(Effect::End { request, outcome: CallOutcome::Failed(failure) });
 }
 
-/// Tells the bridge that the caller no longer waits, if it may know of the call.
 fn cancel(writer: &RecordWriter, call: &CallOut, effects: &mut Vec<Effect>) {
     if call.unsent.is_some() {
         return;

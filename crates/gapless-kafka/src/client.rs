@@ -1,17 +1,5 @@
 //! Connection to Kafka's brokers. No other module names `rdkafka`; all calls but those of [`Topics`] return at once.
 //!
-//! | module | content |
-//! |---|---|
-//! | `topics` | creating and describing topics; blocking, for the start |
-//! | `consumer` | records of one topic from an offset, without a group |
-//! | `producer` | sending records, with a report for each |
-//! | `settings` | addresses, properties, options of producer and consumer |
-//! | `callbacks` | errors and log lines of librdkafka |
-//! | `waiting_task` | the task that waits for librdkafka |
-//! | `errors` | errors as plain kinds, with the broker's words |
-//! | `native` | the calls for which `rdkafka` has no safe function |
-//! | `faults` | errors for the tests of this crate |
-//!
 //! ```no_run
 //! use gapless_kafka::client::{BrokerConnection, ProduceRequest, Producer, ProducerEvent, ProducerOptions};
 //!

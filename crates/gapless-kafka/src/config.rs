@@ -38,11 +38,8 @@ pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 pub const SEGMENT_BYTES_MIN: usize = 1 << 10;
 /// Bytes below the broker's limit that `segment_bytes` leaves for headers.
 pub const SEGMENT_HEADERS_BYTES: usize = 20 << 10;
-// The longest payload is read in the shortest segments.
 const _: () = assert!(PAYLOAD_BYTES_MAX / SEGMENT_BYTES_MIN <= SEGMENTS_MAX as usize);
-/// All senders together have so many times the unfinished payloads of one, and their bytes.
 const UNFINISHED_SENDERS: u64 = 8;
-/// Properties of the client that the bridge sets itself.
 const OWN_PROPERTIES: [&str; 13] = [
     "acks",
     "auto.offset.reset",
@@ -64,15 +61,15 @@ const OWN_PROPERTIES: [&str; 13] = [
 pub struct BridgeConfig {
     /// `kafka.brokers`: `host:port` of some of the brokers, at least one.
     pub brokers: Vec<String>,
-    /// `kafka.prefix`: in front of the names of topics; bridges of one prefix know each other. `gapless` without it.
+    /// `kafka.prefix`: prefix of topic names, shared by bridges that know each other; `gapless` by default.
     pub prefix: String,
-    /// `kafka.name`: name of this bridge, the only one of its prefix.
+    /// `kafka.name`: name of this bridge, unique in its prefix.
     pub name: String,
-    /// `kafka.compression`: of the records that the bridge sends; none without it.
+    /// `kafka.compression`: of sent records; none by default.
     pub compression: Compression,
-    /// `[kafka.properties]`: further settings of the client, by the names that it gives them.
+    /// `[kafka.properties]`: further settings of the client, by its names.
     pub properties: Vec<(String, String)>,
-    /// `[kafka.secrets]`: settings whose values stand elsewhere.
+    /// `[kafka.secrets]`: settings with values kept elsewhere.
     pub secrets: Vec<(String, SecretSource)>,
     /// `[domain]`: the domain whose routes it bridges.
     pub domain: DomainPlace,
@@ -80,46 +77,39 @@ pub struct BridgeConfig {
     pub offer: Vec<RouteFilter>,
     /// `take`: routes of other domains that this domain may call.
     pub take: Vec<RouteFilter>,
-    /// `reply_topics`: topics into which programs that are no bridges may let replies be written; `PREFIX.reply.*` without it.
+    /// `reply_topics`: topics in which programs that are no bridges may ask for replies; `PREFIX.reply.*` by default.
     pub reply_topics: Vec<TopicFilter>,
     /// `[limits]`.
     pub limits: BridgeLimits,
 }
 
-/// Compression of records. Each build reads and writes these; other forms need a librdkafka that has them.
+/// Compression of records; other forms need another build of librdkafka.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// No compression.
     #[default]
     None,
-    /// LZ4.
     Lz4,
-    /// Snappy.
     Snappy,
 }
 
 /// Place of a value that is secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSource {
-    /// The text of a file, without line breaks at its end.
+    /// Without line breaks at its end.
     File(PathBuf),
-    /// A variable of the environment.
     Environment(String),
 }
 
 /// The domain of a bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DomainPlace {
-    /// The default domain of the machine.
     #[default]
     Default,
-    /// A domain by its name.
     Name(String),
-    /// A domain's directory.
     Directory(PathBuf),
 }
 
-/// A filter of topic names: a name, or the beginning of names with `*` after it.
+/// A topic's name, or a prefix of names followed by `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicFilter(String);
 
@@ -128,22 +118,21 @@ pub struct TopicFilter(String);
 pub struct BridgeLimits {
     /// `calls_per_peer`: calls in flight to one bridge, and as many from it.
     pub calls_per_peer: u32,
-    /// `bytes_per_peer`: bytes of the requests in flight to one bridge, and as many from it.
+    /// `bytes_per_peer`: request bytes in flight to one bridge, and as many from it.
     pub bytes_per_peer: u64,
     /// `segment_bytes`: longest payload of one record; below the broker's limit, with room for headers of 20 KiB.
     pub segment_bytes: usize,
     /// `lease_interval`: time between two leases, heartbeats and pings.
     pub lease_interval: Duration,
-    /// `lease_time`: a bridge without a sign of life for so long is silent, and so is the broker.
+    /// `lease_time`: time without a sign of life after which a bridge or the broker counts as silent.
     pub lease_time: Duration,
-    /// `segment_time`: a payload without a deadline that is not whole after this time is given up.
+    /// `segment_time`: time after which an incomplete payload without a deadline is given up.
     pub segment_time: Duration,
-    /// `stop_time`: a stop waits so long for calls in flight.
+    /// `stop_time`: longest wait of a stop for calls in flight.
     pub stop_time: Duration,
 }
 
 impl BridgeLimits {
-    /// Limits of unfinished payloads.
     pub(crate) const fn assembly(&self) -> AssemblyLimits {
         AssemblyLimits {
             payload_bytes: PAYLOAD_BYTES_MAX as u64,
@@ -169,7 +158,7 @@ impl Default for BridgeLimits {
     }
 }
 
-/// The part of a file that the core needs, and the machine.
+/// The machine, and the part of a file that the core needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreOptions {
     /// Prefix of the topics.
@@ -191,10 +180,11 @@ pub struct CoreOptions {
 }
 
 impl BridgeConfig {
-    /// Reads the file `path`. Relative paths in it are relative to its folder: those of secrets, of properties whose names end with
-    /// `.location`, `.file` or `.keytab`, and of the domain.
+    /// Reads the file `path`. Relative paths of secrets, of the domain, and of properties that end with `.location`,
+    /// `.file` or `.keytab` are relative to its folder.
     ///
     /// # Errors
+    ///
     /// One [`ConfigError::File`] if it cannot be read; as for [`BridgeConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
@@ -210,8 +200,9 @@ impl BridgeConfig {
     /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
     ///
     /// # Errors
-    /// A [`ConfigError::Refused`] for each unknown key, each value of a wrong type or out of range, each missing key and each
-    /// contradiction, with file, line, key, the found and the allowed value. A single one if the text is not TOML.
+    ///
+    /// A [`ConfigError::Refused`] for each unknown or missing key, wrong type, value out of range and contradiction,
+    /// with file, line, key, found and allowed value. A single one if the text is not TOML.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigErrors> {
         let document = Document::new(name, text);
         let mut errors = Refusals::default();
@@ -268,9 +259,10 @@ impl BridgeConfig {
 }
 
 impl SecretSource {
-    /// The value, without line breaks at its end.
+    /// Reads the value, without line breaks at its end.
     ///
     /// # Errors
+    ///
     /// The file or the variable, and why it cannot be read.
     pub fn read(&self) -> Result<String, String> {
         let value = match self {
@@ -324,7 +316,6 @@ fn checked(value: &Value<'_>, is_allowed: fn(&str) -> bool, allowed: &str) -> Re
     if is_allowed(text) { Ok(text.to_owned()) } else { Err(value.expected(allowed)) }
 }
 
-/// Table `key`; empty if it is missing or not a table.
 fn table_of<'a>(table: &mut Table<'a>, key: &'static str, errors: &mut Refusals) -> Table<'a> {
     let (found, error) = table.table_or_refusal(key);
     errors.extend(error);
@@ -361,7 +352,6 @@ fn brokers_of(kafka: &mut Table<'_>, errors: &mut Refusals) -> Vec<String> {
     brokers.iter().filter_map(checked).collect()
 }
 
-/// A list of filters.
 fn list<T: FromStr<Err: fmt::Display>>(
     file: &mut Table<'_>,
     key: &'static str,
@@ -466,7 +456,7 @@ fn limits(document: &Document<'_>, mut table: Table<'_>, errors: &mut Refusals) 
     ] {
         errors.keep(table.set(key, place, |value| value.duration(MOMENT..=HOUR)));
     }
-    // Defaults stand in the places of refused times: they are not compared.
+    // Defaults replace refused times.
     if errors.count() == before && limits.lease_time < limits.lease_interval * 2 {
         let (interval, time) = (limits.lease_interval, limits.lease_time);
         let reason = format!("{time:?} was found; at least twice the lease_interval of {interval:?} is allowed");

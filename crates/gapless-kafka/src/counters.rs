@@ -1,9 +1,7 @@
-//! [`Counters`]: records that changed nothing, by their reason.
-
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Numbers since the start.
+/// Counts, since the start, of records that changed nothing, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
@@ -15,11 +13,11 @@ pub struct Counters {
     pub unreadable_records: u64,
     /// Requests of another version of the protocol.
     pub other_protocol: u64,
-    /// Requests that were read before, by their correlation.
+    /// Requests with a correlation that was read before.
     pub repeated_requests: u64,
     /// Requests to an earlier incarnation of this bridge.
     pub discarded_requests: u64,
-    /// Requests whose sender has named no place for the reply, or one that is not allowed.
+    /// Requests without a place for the reply, or with one that is not allowed.
     pub without_address: u64,
     /// Replies to an earlier incarnation of this bridge.
     pub replies_to_earlier: u64,
@@ -33,7 +31,7 @@ pub struct Counters {
     pub lost_replies: u64,
 }
 
-/// The counters that are not 0, in words; empty if all are.
+/// The counters that are not 0, in words.
 impl fmt::Display for Counters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = [

@@ -1,4 +1,4 @@
-//! [`Effect`]: an order of a core to its owner. Its owner does each in the order of the list.
+//! [`Effect`]: an order of a core to its owner, carried out in list order.
 
 use crate::outcome::CallOutcome;
 use crate::presence::PEERS_MAX;
@@ -8,40 +8,32 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Name of a relayed request, which the owner of the core gives: a number that it never uses again in the same process.
+/// Name of a relayed request, given by the core's owner and never used again in the same process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
-/// Name of a call in the own domain, which the core gives.
+/// Name of a call in the own domain, given by the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
-/// Lowest bits of a token's number, which hold its kind.
 pub(crate) const KIND_BITS: u32 = 3;
-/// Mask of these bits.
 pub(crate) const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
-/// Kind of the numbers of [`bundles`](crate::bundles), which no [`DeliveryToken`] has.
 pub(crate) const BUNDLE_KIND: u64 = 6;
 
 /// Name of a record that was sent, for its delivery report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeliveryToken {
-    /// A mark, with its number.
     Mark(u64),
-    /// A lease or its tombstone, with its number.
     Lease(u64),
-    /// A record of a request.
     Request(RequestId),
-    /// A record of a reply, with its number.
     Reply(u64),
-    /// A ping to the own inbox.
     Ping,
     /// A record whose loss has no consequence of its own.
     Control,
 }
 
 impl DeliveryToken {
-    /// The token as one number, for a producer that carries one with each record.
+    /// Converts the token to one number, which a producer carries with each record.
     #[must_use]
     pub const fn to_number(self) -> u64 {
         let (kind, number) = match self {
@@ -55,7 +47,7 @@ impl DeliveryToken {
         number << KIND_BITS | kind
     }
 
-    /// The token of a number of [`DeliveryToken::to_number`]; of any other one [`DeliveryToken::Control`].
+    /// Inverse of [`DeliveryToken::to_number`]; [`DeliveryToken::Control`] for other numbers.
     #[must_use]
     pub const fn from_number(number: u64) -> Self {
         match number & KIND_MASK {
@@ -72,15 +64,15 @@ impl DeliveryToken {
 /// A record to be appended to partition 0 of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutgoingRecord {
-    /// Name for the delivery report, which each record gets: exactly one.
+    /// Name for the delivery report; each record gets exactly one.
     pub token: DeliveryToken,
     /// Topic.
     pub topic: Arc<str>,
     /// Content.
     pub record: KafkaRecord,
-    /// Relayed request that begins with this record. The owner calls `begin` of it immediately before the record is handed over.
-    /// If that is refused, it hands over none of the records with this token and reports
-    /// [`BridgeInput::Withheld`](crate::bridge_core::BridgeInput::Withheld) instead.
+    /// Relayed request that begins with this record. The owner calls its `begin` immediately before the hand-over; if
+    /// refused, it hands over no record with this token and reports
+    /// [`BridgeInput::Withheld`](crate::bridge_core::BridgeInput::Withheld).
     pub begins: Option<RequestId>,
 }
 
@@ -89,7 +81,7 @@ pub struct OutgoingRecord {
 pub struct IncomingCall {
     /// Name for its outcome.
     pub call: CallId,
-    /// The request as its record had it. A key, an instance, a query, headers, a trace and types are to be handed on.
+    /// The request as in its record; key, instance, query, headers, trace and types are handed on.
     pub head: Box<RequestHead>,
     /// Payload.
     pub payload: Vec<u8>,
@@ -128,43 +120,30 @@ pub struct RemoteInstance {
 /// An order of a core to its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Read the topic of leases from its beginning.
     ReadPresence,
     /// Read the own inbox from this offset, and nothing before it.
     ReadInbox {
-        /// Offset.
         offset: i64,
     },
-    /// Open the reader of the inbox again, and report [`BridgeInput::InboxLost`](crate::bridge_core::BridgeInput::InboxLost) when the inbox is there.
+    /// Report [`BridgeInput::InboxLost`](crate::bridge_core::BridgeInput::InboxLost) when the inbox is there.
     ReopenInbox {
-        /// Reason.
         reason: String,
     },
-    /// Read the leases from their end on.
     SkipLeases,
-    /// Withdraw the records that the producer has not sent. Those that it has sent may be appended.
     PurgeQueue,
-    /// Append a record.
     Send(OutgoingRecord),
-    /// Make a call in the own domain, and report its outcome.
     Start(IncomingCall),
-    /// Give a call up that was started. No outcome is expected any more.
+    /// No outcome is expected.
     Cancel(CallId),
-    /// End a relayed request.
     End {
-        /// Request.
         request: RequestId,
-        /// Outcome; of a one-way request that was sent an empty reply.
+        /// Empty reply for a one-way request that was sent.
         outcome: CallOutcome,
     },
-    /// Stand for a route, or take over its new description.
     Relay(RemoteRoute),
-    /// Stand for a route no longer.
     Withdraw {
-        /// Route.
         route: String,
     },
-    /// Tell the operator.
     Notice(BridgeNotice),
     /// End: the bridge has stopped, or must.
     Ended(Result<(), BridgeError>),
@@ -178,11 +157,9 @@ pub enum BridgeError {
         "the bridge {name} began a second time as {other}; this one, {own}, ends: two bridges of one prefix need two names"
     )]
     NameTaken {
-        /// Name of both.
         name: String,
         /// This process, as `machine/process (incarnation)`.
         own: String,
-        /// The other one.
         other: String,
     },
 }
@@ -190,61 +167,41 @@ pub enum BridgeError {
 /// An event for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeNotice {
-    /// The bridge serves.
     Serving,
     /// A bridge has come, or begun again.
     PeerBegan {
-        /// Bridge.
         bridge: String,
-        /// Machine of the bridge.
         machine: String,
     },
-    /// A bridge has stopped.
     PeerStopped {
-        /// Bridge.
         bridge: String,
     },
-    /// A bridge is silent.
     PeerSilent {
-        /// Bridge.
         bridge: String,
         /// Missing sign of life.
         reason: String,
     },
-    /// A bridge is no longer silent.
     PeerBack {
-        /// Bridge.
         bridge: String,
     },
-    /// A lease cannot be used.
     BadLease {
-        /// Bridge.
         bridge: String,
-        /// Reason.
         reason: String,
     },
-    /// A bridge is not used, because the prefix has [`PEERS_MAX`] others. Told once.
+    /// The prefix has [`PEERS_MAX`] others; told once.
     PrefixFull {
-        /// Bridge.
         bridge: String,
     },
-    /// A record cannot be read.
     Unreadable {
-        /// Topic.
         topic: Topic,
-        /// The client's words.
         reason: String,
     },
     /// The broker gives no own record back.
     BrokerLost {
-        /// Reason.
         reason: String,
     },
-    /// The broker is back.
     BrokerBack,
-    /// Routes are not offered, because the lease has no room for them.
     LeaseFull {
-        /// Number of those routes.
         routes: usize,
     },
 }

@@ -1,115 +1,86 @@
-//! [`CallOutcome`]: how a call ends, between domains. A reply and a refusal travel in the record's payload; every other end,
-//! [`CallFailure`], is a JSON object, because programs of others read it too.
+//! [`CallOutcome`]: how a call ends, between domains. Every end but reply and refusal is a JSON object, because foreign
+//! programs read it.
 
 use gapless_rpc::{CallError, Refusal};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Bytes of a text in an end at most; the rest is cut.
+/// Longest text in an end, in bytes; the rest is cut.
 pub const TEXT_LENGTH_MAX: usize = 4 << 10;
-/// Bytes of an end's JSON at most, when it is read.
+/// Longest JSON of an end that is read, in bytes.
 pub const FAILURE_LENGTH_MAX: usize = 64 << 10;
 
 /// End of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// With the handler's reply, in the encoding of the request.
     Reply(Vec<u8>),
-    /// With a refusal of the handler or an interceptor.
     Refused(Refusal),
-    /// In another way.
     Failed(CallFailure),
 }
 
-/// A call that has neither a reply nor a refusal: the kinds of [`CallError`] without the route, which each side calls by its own name.
+/// A call without reply or refusal: the kinds of [`CallError`] without the route, which each side calls by its own
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallFailure {
-    /// End of the kind [`CallError::NoRoute`].
     NoRoute {
-        /// Reason, empty where there is nothing to add.
         #[serde(default)]
         reason: String,
     },
-    /// End of the kind [`CallError::Busy`].
     Busy {
-        /// The limit.
         #[serde(default)]
         reason: String,
     },
-    /// End of the kind [`CallError::NotBegun`].
     NotBegun {
-        /// Number of attempts.
         #[serde(default)]
         attempts: u32,
-        /// Reason.
         #[serde(default)]
         reason: String,
     },
-    /// End of the kind [`CallError::Unknown`].
     Unknown {
-        /// Number of attempts.
         #[serde(default)]
         attempts: u32,
-        /// Reason.
         #[serde(default)]
         reason: String,
     },
-    /// End of the kind [`CallError::TimedOut`].
     TimedOut {
-        /// Time that the call had, ms.
         #[serde(default)]
         after_ms: u64,
-        /// True if a handler had begun.
         begun: bool,
     },
-    /// End of the kind [`CallError::Mismatch`].
     Mismatch {
-        /// Types of the caller.
         #[serde(default)]
         caller: String,
-        /// Types of the instance.
         #[serde(default)]
         copy: String,
-        /// The first difference.
         #[serde(default)]
         difference: String,
     },
-    /// End of the kind [`CallError::BadMessage`].
     BadMessage {
-        /// Reason.
         #[serde(default)]
         reason: String,
     },
-    /// End of the kind [`CallError::Panicked`].
     Panicked {
-        /// Text of the panic.
         #[serde(default)]
         reason: String,
     },
-    /// End of the kind [`CallError::CannotForward`].
     CannotForward {
-        /// Reason.
         #[serde(default)]
         reason: String,
     },
     /// End of the kind [`CallError::Unavailable`], and [`CallError::OtherProtocol`] in words.
     Unavailable {
-        /// Reason.
         #[serde(default)]
         reason: String,
     },
-    /// End of the kind [`CallError::Closed`].
     Closed,
 }
 
 impl CallFailure {
-    /// A call that did not begin, after its first attempt.
     pub(crate) fn not_begun(reason: impl Into<String>) -> Self {
         Self::NotBegun { attempts: 1, reason: reason.into() }
     }
 
-    /// A call that may have begun, after its first attempt.
     pub(crate) fn unknown(reason: impl Into<String>) -> Self {
         Self::Unknown { attempts: 1, reason: reason.into() }
     }
@@ -117,7 +88,8 @@ impl CallFailure {
     /// Reads the JSON of a record.
     ///
     /// # Errors
-    /// A text that is longer than [`FAILURE_LENGTH_MAX`], or of no known kind.
+    ///
+    /// A text longer than [`FAILURE_LENGTH_MAX`], or of no known kind.
     pub fn read(json: &[u8]) -> Result<Self, String> {
         if json.len() > FAILURE_LENGTH_MAX {
             return Err(format!("{} bytes; at most {FAILURE_LENGTH_MAX} are allowed", json.len()));
@@ -126,9 +98,6 @@ impl CallFailure {
     }
 
     /// Writes the JSON of a record; texts of more than [`TEXT_LENGTH_MAX`] bytes are cut.
-    ///
-    /// # Panics
-    /// Never: texts and numbers have a form as JSON.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let mut short = self.clone();
@@ -198,7 +167,6 @@ fn cut(text: &mut String) {
     }
 }
 
-/// The outcome of a call whose caller's domain got this error.
 impl From<CallError> for CallOutcome {
     fn from(error: CallError) -> Self {
         let words = error.to_string();

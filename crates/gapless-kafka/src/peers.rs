@@ -1,4 +1,4 @@
-//! `PeerBridges`: the other bridges, as their leases say, the load that this bridge puts on them, and the choice of one for a call.
+//! The other bridges by their leases, the load on them, and the choice of one for a call.
 
 use crate::config::BridgeLimits;
 use crate::effects::{RemoteInstance, RemoteRoute};
@@ -12,35 +12,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Instances of other domains that a relay stands for at most.
+/// Maximum instances of other domains that a relay stands for.
 pub const REMOTE_INSTANCES_MAX: usize = 256;
 
-/// Silent bridges that the refusal of a call names at most.
 const SILENT_NAMED_MAX: usize = 3;
 
-/// Place of a bridge in the list. One that has gone may leave it to another.
 pub(crate) type PeerIndex = usize;
 
-/// Another bridge.
 #[derive(Debug)]
 pub(crate) struct PeerBridge {
     pub(crate) id: BridgeId,
     pub(crate) inbox: Arc<str>,
     pub(crate) mark: MarkPlace,
     pub(crate) lease: Lease,
-    /// Append time of the last lease, ms.
     pub(crate) lease_append_ms: i64,
-    /// The same as ns of the monotonic clock, about.
     pub(crate) lease_ns: u64,
-    /// Time until which the lease is good, ns of the monotonic clock.
     good_until_ns: u64,
     pub(crate) state: PeerState,
     pub(crate) load: CallLoad,
-    /// Calls in flight of each route.
     by_route: HashMap<Arc<str>, u32>,
-    /// Time of the last record of it in the own inbox, ns of the monotonic clock.
     heard_ns: u64,
-    /// Time of the first ping that was not answered.
     unanswered_ns: Option<u64>,
 }
 
@@ -48,13 +39,10 @@ pub(crate) struct PeerBridge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerState {
-    /// The lease is good, and the inbox is read as far as known.
     Alive,
-    /// The lease is over.
     Silent,
-    /// The lease is good, and pings are not answered.
+    /// The lease is good, but pings are not answered.
     Deaf,
-    /// The bridge has stopped.
     Stopped,
 }
 
@@ -81,7 +69,7 @@ pub struct CallLoad {
 }
 
 impl CallLoad {
-    /// True if another call of so many bytes has room; one has always.
+    /// One call always has room.
     pub(crate) fn has_room(&self, bytes: u64, limits: &BridgeLimits) -> bool {
         self.calls == 0 || self.calls < limits.calls_per_peer && self.bytes + bytes <= limits.bytes_per_peer
     }
@@ -97,41 +85,30 @@ impl CallLoad {
     }
 }
 
-/// A bridge that offers a route.
 #[derive(Debug)]
 struct RouteCandidate {
     peer: PeerIndex,
     workers: u32,
-    /// Calls in flight there, as its lease says.
     reported: u32,
-    /// Open instances.
     identities: Vec<u64>,
 }
 
-/// News of a bridge by its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseChange {
-    /// No news that matters to calls in flight.
     Renewed,
-    /// The first incarnation that is known, or the next one after `old`.
     Began { old: Option<ReplacedIncarnation> },
-    /// The bridge was silent.
     Back,
-    /// A lease of an earlier incarnation.
     Stale,
-    /// There are [`PEERS_MAX`] others.
     NoRoom,
 }
 
-/// An incarnation that another one has replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReplacedIncarnation {
     pub(crate) id: BridgeId,
-    /// Mark of the next incarnation, if it is of the same log: no request after it has begun.
+    /// Mark of the next incarnation, if of the same log: no request after it has begun.
     pub(crate) mark: Option<MarkPlace>,
 }
 
-/// The instance that a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstanceSelector {
     Any,
@@ -139,7 +116,6 @@ pub(crate) enum InstanceSelector {
     Instance(u64),
 }
 
-/// The other bridges.
 #[derive(Debug)]
 pub(crate) struct PeerBridges {
     prefix: String,
@@ -147,13 +123,10 @@ pub(crate) struct PeerBridges {
     take: Vec<RouteFilter>,
     peers: Vec<PeerBridge>,
     by_name: BTreeMap<Arc<str>, PeerIndex>,
-    /// Earliest time at which a lease or ping can expire, ns of the monotonic clock: every input looks at it.
     expiry_ns: u64,
-    /// Bridges that offer a route that is taken.
     by_route: HashMap<Arc<str>, Vec<RouteCandidate>>,
-    /// Instances of the own domain, which are no remote ones.
     own_identities: HashSet<u64>,
-    /// Number of choices: equal bridges take turns.
+    /// Equal bridges take turns.
     rotation: usize,
 }
 
@@ -176,34 +149,28 @@ impl PeerBridges {
         &self.peers[peer]
     }
 
-    /// Each bridge, by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &PeerBridge> {
         self.by_name.values().map(|index| &self.peers[*index])
     }
 
-    /// Names of the bridges that offer a route which is taken.
     pub(crate) fn offering(&self, route: &str) -> Vec<String> {
         let candidates = self.by_route.get(route).into_iter().flatten();
         candidates.map(|candidate| self.peers[candidate.peer].id.name.to_string()).collect()
     }
 
-    /// The bridge of that name.
     pub(crate) fn find(&self, name: &str) -> Option<PeerIndex> {
         self.by_name.get(name).copied()
     }
 
-    /// True while the bridge's lease is good.
     pub(crate) fn has_lease(&self, name: &str) -> bool {
         let is_good = |peer: PeerIndex| matches!(self.peers[peer].state, PeerState::Alive | PeerState::Deaf);
         self.find(name).is_some_and(is_good)
     }
 
-    /// True for another incarnation of a known bridge than the one of its last good lease.
     pub(crate) fn is_other_incarnation(&self, sender: &BridgeId) -> bool {
         self.find(&sender.name).is_some_and(|peer| self.peers[peer].id != *sender)
     }
 
-    /// A lease was read that is `age_ns` old.
     pub(crate) fn read_lease(&mut self, name: &str, lease: Lease, at: LeaseTime) -> LeaseChange {
         let good_ns = (lease.lease_ms * 1_000_000).saturating_sub(at.age_ns);
         let good_until_ns = at.now_ns + good_ns;
@@ -239,7 +206,7 @@ impl PeerBridges {
         if lease.incarnation == peer.id.incarnation {
             let was = peer.state;
             (peer.lease_append_ms, peer.lease_ns) = (at.append_ms, lease_ns);
-            // Leases of a backlog are old, and do not shorten a younger one.
+            // Leases of a backlog are old and do not shorten a younger one.
             (peer.lease, peer.good_until_ns) = (lease, good_until_ns.max(peer.good_until_ns));
             if was == PeerState::Deaf {
                 return LeaseChange::Renewed;
@@ -247,8 +214,8 @@ impl PeerBridges {
             peer.state = PeerState::Alive;
             return if was == PeerState::Alive { LeaseChange::Renewed } else { LeaseChange::Back };
         }
-        // A lease is stale only if offset and time of its mark are both not after the known ones: either alone may go back, the time with
-        // the broker's clock, the offset in a recreated topic.
+        // Stale only if both offset and time of its mark are not after the known ones: either may go back, the time
+        // with the broker's clock, the offset in a recreated topic.
         if lease.mark.offset <= peer.mark.offset && lease.mark.time_ms <= peer.mark.time_ms {
             return LeaseChange::Stale;
         }
@@ -263,7 +230,6 @@ impl PeerBridges {
         LeaseChange::Began { old: Some(old) }
     }
 
-    /// A place for another bridge: a new one, or that of one that has gone.
     fn free_index(&mut self) -> Option<PeerIndex> {
         if self.peers.len() < PEERS_MAX {
             return Some(self.peers.len());
@@ -274,7 +240,6 @@ impl PeerBridges {
         Some(index)
     }
 
-    /// The tombstone of a lease was read. Returns the bridge that has stopped, if the incarnation is the known one.
     pub(crate) fn read_tombstone(&mut self, name: &str, sender: Option<&BridgeId>) -> Option<PeerIndex> {
         let index = self.find(name)?;
         let peer = &mut self.peers[index];
@@ -286,14 +251,12 @@ impl PeerBridges {
         Some(index)
     }
 
-    /// A lease that cannot be used takes the bridge's routes away.
     pub(crate) fn refuse(&mut self, name: &str) -> Option<PeerIndex> {
         let index = self.find(name)?;
         let was = std::mem::replace(&mut self.peers[index].state, PeerState::Stopped);
         (was != PeerState::Stopped).then_some(index)
     }
 
-    /// A record of a bridge was read in the own inbox. True if that bridge was deaf until now.
     pub(crate) fn note_heard(&mut self, sender: &BridgeId, now_ns: u64) -> bool {
         let Some(index) = self.find(&sender.name) else { return false };
         let peer = &mut self.peers[index];
@@ -308,7 +271,7 @@ impl PeerBridges {
         was_deaf
     }
 
-    /// Bridges that are to be pinged: silent in the own inbox while calls are in flight there, or deaf.
+    /// Silent in the own inbox while calls are in flight there, or deaf.
     pub(crate) fn due_pings(&mut self, now_ns: u64) -> Vec<PeerIndex> {
         let interval_ns = saturating_ns(self.limits.lease_interval);
         let mut due = Vec::new();
@@ -323,7 +286,6 @@ impl PeerBridges {
         due
     }
 
-    /// Bridges whose leases or pings have expired, each with the reason.
     pub(crate) fn expire(&mut self, now_ns: u64) -> Vec<(PeerIndex, String)> {
         if now_ns < self.expiry_ns {
             return Vec::new();
@@ -357,12 +319,11 @@ impl PeerBridges {
         lost
     }
 
-    /// Time at which [`PeerBridges::expire`] is to look again, ns of the monotonic clock.
     pub(crate) const fn next_expiry_ns(&self) -> u64 {
         self.expiry_ns
     }
 
-    /// Gives every bridge time for a new lease: this one was cut off itself.
+    /// This bridge was cut off itself.
     pub(crate) fn extend_leases(&mut self, until_ns: u64) {
         for peer in &mut self.peers {
             peer.good_until_ns = peer.good_until_ns.max(until_ns);
@@ -370,7 +331,7 @@ impl PeerBridges {
         }
     }
 
-    /// Takes away the time that the leases have aged, which is known only now.
+    /// The ages become known only now.
     pub(crate) fn set_lease_ages(&mut self, age_ns: impl Fn(i64) -> u64, now_ns: u64) {
         for peer in &mut self.peers {
             let age_ns = age_ns(peer.lease_append_ms);
@@ -381,12 +342,10 @@ impl PeerBridges {
         self.expiry_ns = now_ns;
     }
 
-    /// The instances of the own domain.
     pub(crate) fn set_own_identities(&mut self, identities: HashSet<u64>) {
         self.own_identities = identities;
     }
 
-    /// Collects the routes of all bridges again, and gives them.
     pub(crate) fn routes(&mut self) -> BTreeMap<String, RemoteRoute> {
         self.by_route.clear();
         let mut routes = BTreeMap::<String, RemoteRoute>::new();
@@ -432,7 +391,6 @@ impl PeerBridges {
         routes
     }
 
-    /// Notes how busy a bridge says that it is.
     pub(crate) fn update_load(&mut self, index: PeerIndex) {
         for offered in &self.peers[index].lease.routes {
             let candidates = self.by_route.get_mut(offered.route.as_str()).into_iter().flatten();
@@ -440,7 +398,6 @@ impl PeerBridges {
         }
     }
 
-    /// The bridge for a call of a route, with so many bytes, and the route's name as it is kept here.
     pub(crate) fn choose(
         &mut self,
         route: &str,
@@ -464,7 +421,7 @@ impl PeerBridges {
                 Some(holder.ok_or_else(gone)?)
             }
             InstanceSelector::Key(key) => {
-                // The order of the instances of a key that callers inside a machine have, too.
+                // The same order of instances of a key as for callers inside a machine.
                 let key = split_mix::finish(key);
                 let weight = |each: &&RouteCandidate| {
                     each.identities.iter().map(|identity| split_mix::finish(key ^ identity)).max().unwrap_or(0)
@@ -495,7 +452,6 @@ impl PeerBridges {
         Err(CallFailure::Busy { reason })
     }
 
-    /// Bridges without a sign of life whose last lease offered a route, or that instance of it: which, and since when.
     fn silent_offers(&self, route: &str, identity: Option<u64>, now_ns: u64) -> Vec<String> {
         let is_wanted = |instance: &OfferedInstance| {
             instance.is_open && identity.is_none_or(|identity| identity == instance.identity)
@@ -516,14 +472,12 @@ impl PeerBridges {
         silent.take(SILENT_NAMED_MAX).collect()
     }
 
-    /// A call goes to a bridge.
     pub(crate) fn begin(&mut self, peer: PeerIndex, route: &Arc<str>, bytes: u64) {
         let peer = &mut self.peers[peer];
         peer.load.add(bytes);
         *peer.by_route.entry(route.clone()).or_insert(0) += 1;
     }
 
-    /// A call of that incarnation of a bridge has ended.
     pub(crate) fn end(&mut self, peer: PeerIndex, incarnation: u64, route: &Arc<str>, bytes: u64) {
         let peer = &mut self.peers[peer];
         if peer.id.incarnation == incarnation {
@@ -540,24 +494,18 @@ impl PeerBridges {
         }
     }
 
-    /// Machine of a bridge.
     pub(crate) fn machine(&self, name: &str) -> &str {
         self.find(name).map_or("", |index| &self.peers[index].lease.machine)
     }
 
-    /// True if the bridge's lease offers the same as the given one.
     pub(crate) fn offers_same_routes(&self, name: &str, lease: &Lease) -> bool {
         self.find(name).is_some_and(|index| self.peers[index].lease.offers_same_routes(lease))
     }
 }
 
-/// The time at which a lease was read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseTime {
-    /// Monotonic time, ns.
     pub(crate) now_ns: u64,
-    /// Append time, ms.
     pub(crate) append_ms: i64,
-    /// Time since the append, as far as known, ns.
     pub(crate) age_ns: u64,
 }

@@ -1,6 +1,5 @@
-//! [`Lease`]: the statement of a bridge about itself in the topic of leases, as JSON under its name as key.
-//!
-//! The topic is compacted, so a bridge that starts reads the newest lease of each name. A clean stop leaves a tombstone.
+//! [`Lease`]: a bridge's statement about itself, as JSON in a compacted topic under its name as key. A clean stop
+//! leaves a tombstone.
 
 use crate::record::PROTOCOL_VERSION;
 use crate::record::fields::{ENCODINGS, hexadecimal, name_of, value_of};
@@ -18,7 +17,6 @@ pub const LEASE_LENGTH_MAX: usize = 4 << 20;
 pub const ROUTES_MAX: usize = 4096;
 /// Instances of a route at most; the rest is ignored.
 pub const INSTANCES_MAX: usize = 1024;
-/// Characters of a name for people at most; the rest is cut.
 const WORDS_MAX: usize = 128;
 /// The shortest and the longest time for which a lease is good.
 pub const LEASE_TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
@@ -36,9 +34,9 @@ pub struct Lease {
     /// The bridge's machine, for people.
     #[serde(default)]
     pub machine: String,
-    /// Time for which the lease is good without another one, ms.
+    /// Validity of the lease without another one, ms.
     pub lease_ms: u64,
-    /// The bridge stops: it takes no more requests.
+    /// The bridge takes no more requests.
     #[serde(default)]
     pub is_stopping: bool,
     /// Offered routes.
@@ -56,8 +54,8 @@ pub struct MarkPlace {
 }
 
 impl MarkPlace {
-    /// True if it is after another mark by both measures: the clock of a broker may go back, and a topic that was made again counts
-    /// from 0.
+    /// True if offset and time are both after those of `other`: a broker's clock may go back, and a recreated topic
+    /// counts from 0.
     #[must_use]
     pub const fn is_after(self, other: Self) -> bool {
         self.offset > other.offset && self.time_ms >= other.time_ms
@@ -81,10 +79,10 @@ pub struct OfferedRoute {
     /// Type of the reply.
     #[serde(with = "described")]
     pub reply: TypeDescription,
-    /// Calls that other bridges have in flight there; the bridge that offers it counts them.
+    /// Calls that other bridges have in flight there, counted by the offering bridge.
     #[serde(default)]
     pub in_flight: u32,
-    /// Instances: the ordinary ones of the domain, none that stand for others.
+    /// The ordinary instances of the domain, none that stand for others.
     pub instances: Vec<OfferedInstance>,
 }
 
@@ -107,18 +105,17 @@ pub struct OfferedInstance {
 /// A lease that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLease {
-    /// The bridge speaks another version.
     #[error("it speaks version {0} of the protocol; this bridge speaks version {PROTOCOL_VERSION}")]
     OtherProtocol(u16),
-    /// Not a lease.
     #[error("its lease cannot be read: {0}")]
     Malformed(String),
 }
 
 impl Lease {
-    /// Reads a lease. Names that no route can have are left out, texts for people are cut.
+    /// Reads a lease. Invalid route names are left out, texts for people are cut.
     ///
     /// # Errors
+    ///
     /// [`BadLease`]. A version is found in every JSON object that has one.
     pub fn read(json: &[u8]) -> Result<Self, BadLease> {
         #[derive(Deserialize)]
@@ -155,15 +152,12 @@ impl Lease {
     }
 
     /// Writes the JSON.
-    ///
-    /// # Panics
-    /// Never: texts and numbers have a form as JSON.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts and numbers have a form as JSON")
     }
 
-    /// True if it offers the same as `other`, however busy its routes are.
+    /// True if it offers the same routes as `other`, whatever their load.
     #[must_use]
     pub fn offers_same_routes(&self, other: &Self) -> bool {
         let is_same_route = |(one, other): (&OfferedRoute, &OfferedRoute)| {
@@ -189,7 +183,7 @@ fn shorten(words: &mut String) {
     }
 }
 
-/// Numbers of 64 bits as 16 hexadecimal digits: readers of JSON in other languages lose bits of greater numbers than 2^53.
+/// Numbers of 64 bits as 16 hexadecimal digits: JSON readers of other languages lose bits above 2^53.
 pub(crate) mod digits {
     use super::{Deserialize, Deserializer, Serializer, hexadecimal};
 
@@ -203,7 +197,6 @@ pub(crate) mod digits {
     }
 }
 
-/// A type as JSON.
 mod described {
     use super::{Deserialize, Deserializer, ENCODINGS, Serialize, Serializer, TypeDescription, name_of, value_of};
     use std::borrow::Cow;

@@ -1,14 +1,5 @@
-//! Records of an inbox and their headers: [`RecordEnvelope`] is a record that was read, [`RecordWriter`] makes one.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | [`names`] | names of headers, bridges and topics |
-//! | `bundle` | several records as one |
-//! | `fields` | texts of headers: numbers, types, encodings |
-//! | `reading` | from a record's headers to an [`RecordEnvelope`], with a limit for each |
-//! | `writing` | [`RecordWriter`] |
-//!
-//! `docs/protocols/kafka.md` lists every header. Foreign bytes never reach anything above without these checks.
+//! Records of an inbox and their headers, all in `docs/protocols/kafka.md`. Foreign bytes reach nothing above without
+//! these checks.
 
 pub(crate) mod bundle;
 pub(crate) mod fields;
@@ -33,11 +24,10 @@ pub const PROTOCOL_VERSION: u16 = 1;
 /// Bridges that a request passes at most, forwards included.
 pub const HOPS_MAX: u8 = 16;
 
-/// Name and value of a header. A null value is an empty one.
+/// Name and value of a header; a null value is an empty one.
 pub type RecordHeader = (Cow<'static, str>, Vec<u8>);
 
-/// The header of a name and a value as a client gives them, without a copy of a name of the protocol. `None` for a header that no bridge
-/// reads.
+/// Converts a client's header without a copy of a protocol name; `None` for a header that no bridge reads.
 #[must_use]
 pub fn header(name: &[u8], value: Option<&[u8]>) -> Option<RecordHeader> {
     let name = std::str::from_utf8(name).ok()?;
@@ -50,9 +40,7 @@ pub fn header(name: &[u8], value: Option<&[u8]>) -> Option<RecordHeader> {
 /// A topic that a bridge reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
-    /// The own inbox.
     Inbox,
-    /// The leases.
     Presence,
 }
 
@@ -72,28 +60,27 @@ pub struct KafkaRecord {
 pub struct RecordEnvelope {
     /// Sender.
     pub sender: RecordSender,
-    /// Incarnation that the record is for; `None` means whichever reads it.
+    /// Incarnation that the record is for; `None` means any reader.
     pub to: Option<u64>,
     /// Content.
     pub content: EnvelopeContent,
 }
 
-/// Sender of a record, and its correlation: by them a request is known, and its reply finds the way back.
+/// Sender of a record, and its correlation: together they identify a request and bring its reply back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordSender {
-    /// Text by which a reply finds its request; may be empty in kinds that have no reply.
+    /// Text by which a reply finds its request; may be empty in kinds without a reply.
     pub correlation: String,
     /// The sender, if it is a bridge.
     pub from: Option<BridgeId>,
     /// Topic for the reply of a program that is no bridge.
     pub reply_topic: Option<String>,
-    /// The caller in words, where a program names neither itself as a bridge nor a topic for the reply: all that tells it from others.
+    /// The caller in words, where a program names neither a bridge nor a reply topic: all that tells it from others.
     pub program: String,
 }
 
 impl RecordSender {
-    /// The sender, an incarnation of a bridge or a program, and the correlation. A program is the topic of its replies, or else the name
-    /// that it gives itself; no bridge and no topic has a space in its name.
+    /// A program is its reply topic or else its own name; names of bridges and topics have no space.
     pub(crate) fn key(&self) -> (String, String) {
         let sender = match (&self.from, &self.reply_topic) {
             (Some(bridge), _) => bridge.to_string(),
@@ -107,25 +94,18 @@ impl RecordSender {
 /// Content of a record of an inbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnvelopeContent {
-    /// A request, or the first segment of one.
+    /// A request or its first segment.
     Request(Box<RequestHead>, Option<SegmentPlace>),
-    /// A reply, or the first segment of one.
     Reply(ReplyHead, Option<SegmentPlace>),
-    /// A further segment of a request.
     RequestSegment(SegmentPlace),
-    /// A further segment of a reply.
     ReplySegment(SegmentPlace),
-    /// The caller no longer waits.
     Cancel,
-    /// A bridge begins to read its inbox here. The text says where it runs.
+    /// A bridge begins to read its inbox here; the text says where it runs.
     Mark(String),
-    /// Several records, which the payload has.
     Bundle,
-    /// A sign of life is asked for.
     Ping,
-    /// The answer to a ping.
     Pong,
-    /// The request with the correlation was for an earlier incarnation, and nothing has begun it.
+    /// The request with the correlation was for an earlier incarnation and was not begun.
     Discarded,
 }
 
@@ -147,26 +127,26 @@ pub struct RequestHead {
     pub route: String,
     /// Identity of the instance that it is for.
     pub instance: Option<u64>,
-    /// Question to the instance itself, and not to its handler.
+    /// Question to the instance itself instead of its handler.
     pub query: Option<InstanceQuery>,
     /// Class.
     pub priority: Priority,
     /// Affinity key.
     pub key: Option<u64>,
-    /// Time that the call had when the record was appended, ms; `None` without end.
+    /// Time left for the call at the append, ms; `None` without end.
     pub time_left_ms: Option<u64>,
-    /// Append time at which the call is over, ms since 1970: a record that waits for its append loses that time. `None` where its sender
-    /// does not know the clock of the inbox.
+    /// Append time at which the call is over, ms since 1970, so that waiting for the append counts. `None` where the
+    /// sender does not know the inbox's clock.
     pub deadline_ms: Option<i64>,
     /// Number of the attempt, from 1.
     pub attempt: u8,
-    /// Bridges passed, the sender included, and forwards.
+    /// Bridges passed, including the sender, and forwards.
     pub hops: u8,
     /// Trace of the call.
     pub trace: TraceContext,
     /// Encoding of the payload.
     pub encoding: Encoding,
-    /// Fingerprint of the payload's type, in the version in which it is written; 0 is not compared.
+    /// Fingerprint of the payload's type in the version written; 0 is not compared.
     pub fingerprint: u64,
     /// The caller's type of the request.
     pub request_type: Option<TypeDescription>,
@@ -174,7 +154,7 @@ pub struct RequestHead {
     pub reply_type: Option<TypeDescription>,
     /// No reply is wanted.
     pub is_one_way: bool,
-    /// The caller in words, as `machine/process`; empty where it says nothing.
+    /// The caller in words, as `machine/process`; may be empty.
     pub caller: String,
     /// Headers of the application.
     pub headers: Headers,
@@ -183,20 +163,16 @@ pub struct RequestHead {
 /// A reply without its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyHead {
-    /// The payload is the handler's reply.
     Reply,
-    /// The payload is that of the refusal.
     Refused {
-        /// The application's code.
         code: u32,
-        /// Text for people.
         text: String,
     },
-    /// The payload is the JSON of an [`CallFailure`].
+    /// The payload is the JSON of a [`CallFailure`].
     Failed,
 }
 
-/// The end of a call in a reply's payload; other bytes are an unknown end that says so.
+/// Other bytes are an unknown end.
 pub(crate) fn read_failure(payload: &[u8]) -> CallFailure {
     CallFailure::read(payload)
         .unwrap_or_else(|reason| CallFailure::unknown(format!("the reply's end cannot be read: {reason}")))

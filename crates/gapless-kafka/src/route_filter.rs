@@ -1,5 +1,3 @@
-//! [`RouteFilter`]: a name of a route with `*` for any one part and `**` for the rest.
-
 use gapless_message::route_name::{self, ROUTE_NAME_LENGTH_MAX};
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +24,7 @@ pub struct BadFilter {
 }
 
 impl RouteFilter {
-    /// Matches the name of a route. Names of the library itself, with a `.` in front, never match.
+    /// Matches a route's name; names of the library itself, with a leading `.`, never match.
     #[must_use]
     pub fn matches(&self, route: &str) -> bool {
         if route_name::check_own(route).is_err() {
@@ -46,7 +44,7 @@ impl RouteFilter {
     }
 }
 
-/// Matches a name with each filter of a list.
+/// True if any filter matches.
 #[must_use]
 pub fn any_matches(filters: &[RouteFilter], route: &str) -> bool {
     filters.iter().any(|filter| filter.matches(route))
@@ -58,7 +56,6 @@ impl FromStr for RouteFilter {
     fn from_str(text: &str) -> Result<Self, BadFilter> {
         let bad = || BadFilter { found: text.chars().take(ROUTE_NAME_LENGTH_MAX).collect() };
         let count = text.split('/').count();
-        // A filter is a name once a word stands for each star.
         let named = text.split('/').enumerate().map(|(index, part)| match part {
             "*" => "x",
             "**" if index + 1 == count => "x",

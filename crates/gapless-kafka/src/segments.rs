@@ -1,13 +1,11 @@
-//! Payloads longer than a record: [`split`] makes segments, [`Assemblies`] puts them together again.
-//!
-//! All segments of a payload come from one producer in one partition, so they arrive in their order: a number that is missing
-//! when a later one comes will never come.
+//! Payloads longer than a record: [`split`] makes segments, [`Assemblies`] joins them. Segments arrive in order, from
+//! one producer in one partition: a missing one never comes.
 
 use crate::record::SegmentPlace;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Cuts a payload of more than `segment_bytes` into segments, each with its place; a shorter one stays whole, without a place.
+/// Cuts a payload of more than `segment_bytes` into segments with places; a shorter one stays whole, without a place.
 #[must_use]
 pub fn split(payload: Vec<u8>, segment_bytes: usize) -> Vec<(Option<SegmentPlace>, Vec<u8>)> {
     if payload.len() <= segment_bytes {
@@ -23,9 +21,9 @@ pub fn split(payload: Vec<u8>, segment_bytes: usize) -> Vec<(Option<SegmentPlace
 pub struct AssemblyLimits {
     /// Bytes of one payload.
     pub payload_bytes: u64,
-    /// Bytes of all unfinished payloads of one sender, as they were announced.
+    /// Announced bytes of all unfinished payloads of one sender.
     pub sender_bytes: u64,
-    /// Bytes of all unfinished payloads of all senders, as they were announced.
+    /// Announced bytes of all unfinished payloads.
     pub total_bytes: u64,
     /// Unfinished payloads of one sender.
     pub sender_payloads: usize,
@@ -33,15 +31,13 @@ pub struct AssemblyLimits {
     pub total_payloads: usize,
 }
 
-/// Name of an unfinished payload: its sender, and its correlation.
+/// Sender and correlation of an unfinished payload.
 pub type AssemblyKey = (String, String);
 
-/// A segment that cannot be used. Nothing of its payload is kept.
+/// An unusable segment; nothing of its payload is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentFault<T> {
-    /// The payload had begun.
     Known(T, String),
-    /// No earlier segment of the payload is known.
     Unknown(String),
 }
 
@@ -50,7 +46,6 @@ struct PayloadAssembly<T> {
     head: T,
     place: SegmentPlace,
     bytes: Vec<u8>,
-    /// Time at which it is given up, ns of the monotonic clock.
     expires_ns: u64,
 }
 
@@ -59,14 +54,11 @@ struct PayloadAssembly<T> {
 pub struct Assemblies<T> {
     limits: AssemblyLimits,
     unfinished: HashMap<Arc<AssemblyKey>, PayloadAssembly<T>>,
-    /// Names by the time at which they are given up, ns of the monotonic clock.
     expiries: BTreeSet<(u64, Arc<AssemblyKey>)>,
-    /// Unfinished payloads of each sender, and of all.
     announced: HashMap<String, AnnouncedLoad>,
     announced_total: AnnouncedLoad,
 }
 
-/// Unfinished payloads, and their bytes as they were announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct AnnouncedLoad {
     payloads: usize,
@@ -98,10 +90,11 @@ impl<T> Assemblies<T> {
         }
     }
 
-    /// The first segment has come.
+    /// Takes a first segment.
     ///
     /// # Errors
-    /// The head back, with the limit that does not let it in. A payload of the same name that had begun is given up.
+    ///
+    /// The head back, with the limit that refuses it. A payload of the same name that had begun is given up.
     pub fn begin(
         &mut self,
         key: AssemblyKey,
@@ -143,9 +136,10 @@ impl<T> Assemblies<T> {
         Ok(())
     }
 
-    /// A further segment has come. The whole payload, if it was the last.
+    /// Takes a further segment; returns the payload if it is whole.
     ///
     /// # Errors
+    ///
     /// [`SegmentFault`]: one is missing, or does not fit.
     pub fn add(
         &mut self,
@@ -162,7 +156,6 @@ impl<T> Assemblies<T> {
         let is_last = place.index + 1 == place.count;
         let is_length_right = if is_last { length == place.total_bytes } else { length < place.total_bytes };
         let reason = if place == assembly.place {
-            // A repeated record.
             return Ok(None);
         } else if place != expected {
             format!("segment {} of {} is missing", expected.index + 1, expected.count)
@@ -189,7 +182,7 @@ impl<T> Assemblies<T> {
         keys.iter().filter_map(|key| self.remove(key).map(|assembly| ((**key).clone(), assembly.head))).collect()
     }
 
-    /// Gives up those whose time is over.
+    /// Gives up expired payloads.
     pub fn expire(&mut self, now_ns: u64) -> Vec<(AssemblyKey, T)> {
         let mut expired = Vec::new();
         while let Some((expires_ns, key)) = self.expiries.first().cloned()
@@ -200,7 +193,7 @@ impl<T> Assemblies<T> {
         expired
     }
 
-    /// Time at which the next one is given up, ns of the monotonic clock.
+    /// Next expiry, ns of the monotonic clock.
     #[must_use]
     pub fn next_expiry_ns(&self) -> Option<u64> {
         self.expiries.first().map(|(expires_ns, _)| *expires_ns)
@@ -243,7 +236,6 @@ mod tests {
         ("a".to_owned(), name.to_owned())
     }
 
-    /// Segments with a place.
     fn segments(length: u8, segment_bytes: usize) -> Vec<(SegmentPlace, Vec<u8>)> {
         let split = split((0..length).collect(), segment_bytes);
         split.into_iter().map(|(place, bytes)| (place.unwrap(), bytes)).collect()
@@ -296,7 +288,6 @@ mod tests {
         assemblies.begin(("b".to_owned(), "y".to_owned()), 8, place(100), vec![1], 60).unwrap();
         let (_, reason) = assemblies.begin(("c".to_owned(), "y".to_owned()), 8, place(21), vec![1], 60).unwrap_err();
         assert_eq!(reason, "all senders have 5 unfinished payloads, or more than 220 bytes of them");
-        // Again under the same name: the first is given up.
         assemblies.begin(key("x"), 9, place(99), vec![1], 50).unwrap();
         assert_eq!(assemblies.next_expiry_ns(), Some(50));
         assert_eq!((assemblies.expire(49), assemblies.expire(50)), (vec![], vec![(key("x"), 9)]));

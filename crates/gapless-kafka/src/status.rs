@@ -1,7 +1,4 @@
-//! [`BridgeStatus`]: the state of a running bridge, as its operator sees it.
-//!
-//! A bridge serves [`STATUS_ROUTE`] in its own domain. It replies to any JSON request with a [`BridgeStatus`] in JSON. Times
-//! are milliseconds before the reply.
+//! [`BridgeStatus`]: reply of [`STATUS_ROUTE`] in JSON to any JSON request. Times are milliseconds before the reply.
 
 use crate::counters::Counters;
 use crate::peers::{CallLoad, PeerState};
@@ -51,13 +48,10 @@ pub struct BridgeStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BridgePhase {
-    /// The broker, or the own mark, is waited for.
     Starting,
-    /// Requests of others are taken, and the leases of others are read.
+    /// Requests of others are taken while leases are read.
     Joining,
-    /// Calls go both ways.
     Serving,
-    /// Calls in flight may end, and no new ones begin.
     Stopping,
 }
 
@@ -118,7 +112,7 @@ pub struct PeerStatus {
 pub struct RefusedPeer {
     /// Name.
     pub name: String,
-    /// Reason; of another version of the protocol it names both.
+    /// Reason; for another version of the protocol it names both.
     pub reason: String,
 }
 

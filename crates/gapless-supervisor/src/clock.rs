@@ -1,5 +1,5 @@
-//! Clocks of the machine, shared with later supervisors, also across time namespaces. Decisions use the monotonic
-//! clock: it is independent of the wall clock, and timeouts do not pass during suspend.
+//! Clocks of the machine, valid also for later supervisors and across time namespaces. Decisions use the monotonic
+//! clock: independent of the wall clock, and timeouts do not pass during suspend.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,5 @@
-//! Control groups (version 2) for instances, where the machine allows them. All descendants of an instance stay in its
-//! group, even those that leave its session and close its lock. So they can be found and killed.
-//!
-//! Control groups are optional: without them descendants are found by the lock.
+//! Control groups (version 2), where the machine allows them: descendants of an instance stay in its group, even if
+//! they leave its session and close its lock; otherwise they are found by the lock.
 
 use crate::error::SupervisorError;
 use crate::instance_name::InstanceName;
@@ -20,21 +18,21 @@ pub struct ControlGroups {
 }
 
 impl ControlGroups {
-    /// Creates the parent group of all instances below the group of this process. Delegates the memory controller to it
-    /// if the kernel allows that.
+    /// Creates the parent group of all instances below this process's group, with the memory controller if the kernel
+    /// allows that.
     ///
     /// # Errors
+    ///
     /// Reason why this machine does not allow it, in one line.
     pub fn make(directory: &StateDirectory) -> Result<Self, String> {
         let base = own_group()?;
         let this = Self::below(&base, directory)?;
         let failed = |error: std::io::Error| format!("{}: {error}", this.root.display());
         make_folder(&this.root).map_err(failed)?;
-        // Without the right to move processes between both, the groups would be created but stay empty.
+        // Without the right to move processes between both, the groups would stay empty.
         for procs in [base.join("cgroup.procs"), this.root.join("cgroup.procs")] {
             let opened = File::options().write(true).open(&procs).map(drop);
             if let Err(error) = opened {
-                // The group is empty.
                 let _ = std::fs::remove_dir(&this.root);
                 return Err(format!("{}: {error}", procs.display()));
             }
@@ -46,7 +44,7 @@ impl ControlGroups {
         Ok(this)
     }
 
-    /// Location of the groups, whether they exist or not; `None` without control groups of version 2.
+    /// Location of the groups, existing or not; `None` without control groups of version 2.
     #[must_use]
     pub fn of(directory: &StateDirectory) -> Option<Self> {
         Self::below(&own_group().ok()?, directory).ok()
@@ -69,11 +67,10 @@ impl ControlGroups {
         &self.root
     }
 
-    /// Removes all empty groups, and the parent group if it is empty.
+    /// Removes all empty groups.
     pub fn remove(&self) {
         for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                // Fails for a group with processes.
                 let _ = std::fs::remove_dir(entry.path());
             }
         }
@@ -81,7 +78,6 @@ impl ControlGroups {
     }
 }
 
-/// Name of the parent group, unique to the state directory.
 fn root_name(directory: &StateDirectory) -> std::io::Result<String> {
     let found = std::fs::metadata(directory.path())?;
     Ok(format!("gapless-{:x}-{:x}", found.dev(), found.ino()))
@@ -94,29 +90,27 @@ pub fn belongs_to(directory: &StateDirectory, group: &Path) -> bool {
     root_name(directory).is_ok_and(|name| root == Some(name.as_ref()))
 }
 
-/// Moves this process into the group of an instance, which it creates if necessary. Returns whether the group also
-/// limits the memory.
+/// Moves this process into the group of an instance, created if necessary; true if the group also limits the memory.
 ///
 /// # Errors
+///
 /// The machine does not allow it; the process then stays in its group.
 pub fn join(group: &Path, memory_bytes_max: Option<u64>) -> Result<bool, SupervisorError> {
     make_folder(group).map_err(SupervisorError::io(format!("making the control group {}", group.display())))?;
     let wanted = memory_bytes_max.map_or_else(|| "max".to_owned(), |bytes| bytes.to_string());
-    // Absent without the memory controller.
     let is_limited = write(group, "memory.max", &wanted).is_ok() && memory_bytes_max.is_some();
     let joined = write(group, "cgroup.procs", &std::process::id().to_string());
     joined.map_err(SupervisorError::io(format!("joining the control group {}", group.display())))?;
     Ok(is_limited)
 }
 
-/// Kills all processes in a group. A missing group has none.
+/// Kills all processes in a group; a missing group has none.
 pub fn kill(group: &Path) {
     match write(group, "cgroup.kill", "1") {
         Err(error) if group.exists() => {
             tracing::debug!("{}: {error}", group.display());
             // Linux before 5.14 has no `cgroup.kill`.
             for pid in processes_of_group(group).into_iter().filter_map(Pid::from_raw) {
-                // Fails if it has died meanwhile.
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
@@ -159,7 +153,6 @@ fn own_group() -> Result<PathBuf, String> {
     group_directory(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
-/// The same, from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`.
 fn group_directory(cgroup: &str, mounts: &str) -> Result<PathBuf, String> {
     let group = cgroup.lines().find_map(|line| line.strip_prefix("0::"));
     let group = group.ok_or("this machine has no control groups of version 2")?;
@@ -170,12 +163,12 @@ fn group_directory(cgroup: &str, mounts: &str) -> Result<PathBuf, String> {
         (after.split(' ').next() == Some("cgroup2")).then_some((root, point))
     });
     let (root, point) = mount.ok_or("no control groups of version 2 are mounted")?;
-    // In a cgroup namespace, or a container, the mount shows only a part.
+    // In a cgroup namespace or container, the mount shows only a part.
     let below = if root == "/" { Some(group) } else { group.strip_prefix(root) };
     match below {
         Some(below) if !below.contains("..") && !point.contains('\\') => {
             let below = Path::new(below.trim_start_matches('/'));
-            // Unit of systemd with `DelegateSubgroup=`: instances get groups next to that of the supervisor.
+            // With `DelegateSubgroup=` of systemd, instances get groups next to the supervisor's.
             let below = if below.ends_with("gapless-supervisor") { below.parent().unwrap_or(below) } else { below };
             Ok(Path::new(point).join(below))
         }

@@ -1,25 +1,17 @@
-//! [`EndStatus`]: exit status or signal of an ended process.
-
 use gapless_agent::shortage::EXIT_CODE;
 use rustix::process::WaitStatus;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Core dump bit in the status of `wait`.
 const CORE_DUMPED: i32 = 0x80;
 
 /// Exit status or signal. As JSON `{"status":7}`, `{"signal":9,"has_core":false}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EndStatus {
-    /// Exit status, 0 to 255.
     #[serde(rename = "status")]
     Exited(i32),
     #[serde(untagged)]
-    Signaled {
-        signal: i32,
-        /// A core was dumped.
-        has_core: bool,
-    },
+    Signaled { signal: i32, has_core: bool },
 }
 
 impl EndStatus {
@@ -35,7 +27,7 @@ impl EndStatus {
         matches!(self, Self::Exited(0))
     }
 
-    /// Whether the process has exited for lack of space, memory or descriptors, which does not count as its failure.
+    /// Whether it exited for lack of space, memory or descriptors, which is not its failure.
     #[must_use]
     pub const fn is_shortage(self) -> bool {
         matches!(self, Self::Exited(code) if code == EXIT_CODE as i32)
@@ -43,7 +35,6 @@ impl EndStatus {
 }
 
 impl fmt::Display for EndStatus {
-    /// `exited with 1`, `killed by signal 9`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(code) if self.is_shortage() => {

@@ -1,5 +1,3 @@
-//! [`SupervisorError`]: error type of this crate.
-
 use gapless_agent::proc_folder;
 use gapless_agent::shortage::is_shortage_errno;
 use rustix::io::Errno;
@@ -13,45 +11,24 @@ use std::time::Duration;
 pub enum SupervisorError {
     /// A system call or I/O operation failed.
     #[error("{what}: {source}")]
-    System {
-        /// Attempted action, with its file.
-        what: String,
-        source: io::Error,
-    },
+    System { what: String, source: io::Error },
     /// A file of the state directory is invalid.
     #[error("{}: {reason}", path.display())]
-    Damaged {
-        path: PathBuf,
-        /// The expected and the found content.
-        reason: String,
-    },
+    Damaged { path: PathBuf, reason: String },
     /// No answer or an unexpected answer of the guardian.
     #[error("the guardian of {}: {reason}", directory.display())]
-    Guardian {
-        directory: PathBuf,
-        /// The expected and the received answer.
-        reason: String,
-    },
+    Guardian { directory: PathBuf, reason: String },
     /// No answer or an unexpected answer of the supervisor.
     #[error("the supervisor of {}: {reason}", directory.display())]
-    Supervisor {
-        directory: PathBuf,
-        /// The expected and the received answer.
-        reason: String,
-    },
+    Supervisor { directory: PathBuf, reason: String },
     /// A running supervisor does not answer.
     #[error("the supervisor of {} does not answer within {} s{more}", directory.display(), within.as_secs_f32())]
-    Silent {
-        directory: PathBuf,
-        within: Duration,
-        /// Consequence, and stopped processes, each after a semicolon.
-        more: String,
-    },
+    Silent { directory: PathBuf, within: Duration, more: String },
     #[error("{0}")]
     Refused(String),
 }
 
-/// Checks that `/proc` shows the PID namespace of this process; liveness checks rely on it.
+/// Checks that `/proc` shows this process's PID namespace; liveness checks rely on it.
 pub fn check_proc() -> Result<(), SupervisorError> {
     proc_folder::check().map_err(SupervisorError::io("looking at processes"))
 }
@@ -63,7 +40,7 @@ impl SupervisorError {
         move |errno| Self::System { what, source: errno.into() }
     }
 
-    /// Same as [`system`](Self::system), for errors of the standard library.
+    /// Same as [`system`](Self::system), for the standard library's errors.
     pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }
@@ -90,7 +67,7 @@ impl SupervisorError {
     }
 }
 
-/// Whether a call has failed because this process or machine lacks descriptors or memory, regardless of its object.
+/// Whether this process or machine lacks descriptors or memory, regardless of the call's object.
 pub fn is_shortage_here(errno: Errno) -> bool {
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS].contains(&errno)
 }

@@ -1,13 +1,10 @@
-//! [`InstanceName`]: name of a process and number of an instance, as `calculator.1`.
-
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 const NAME_BYTES_MAX: usize = 64;
 
-/// Name of a process and number of an instance, from 1. Displayed as `calculator.1`, which is also a valid directory
-/// name.
+/// Name of a process and number of an instance, from 1; `calculator.1` as text, which is a valid directory name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct InstanceName {
@@ -63,7 +60,7 @@ impl FromStr for InstanceName {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refused = || InstanceNameError(text.to_owned());
         let (process, number) = text.rsplit_once('.').ok_or_else(refused)?;
-        // The text is unique for each instance: no sign, no leading zero.
+        // Unique text for each instance: no sign, no leading zero.
         let parsed: u32 = number.parse().map_err(|_| refused())?;
         if parsed.to_string() != number {
             return Err(refused());

@@ -1,5 +1,3 @@
-//! [`OpenSocket`]: listening sockets of the state directory.
-
 use crate::error::SupervisorError;
 use crate::state_directory::{StateDirectory, StateSocket};
 use gapless_agent::socket_file;
@@ -16,13 +14,12 @@ const BACKLOG: i32 = 64;
 pub struct OpenSocket {
     fd: OwnedFd,
     socket: StateSocket,
-    /// Device and inode of its file.
     file: (u64, u64),
 }
 
 impl OpenSocket {
-    /// Opens a socket in place of a predecessor's. It is renamed once it listens, so that a refused connection always
-    /// means that the listener is dead.
+    /// Opens a socket in place of a predecessor's, renamed once it listens: a refused connection always means a dead
+    /// listener.
     pub fn open(
         directory: &StateDirectory,
         socket: StateSocket,
@@ -40,7 +37,7 @@ impl OpenSocket {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let opened = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None).map_err(failed())?;
         if kind == SocketType::DGRAM {
-            // Set before any sender can connect, so that all messages carry credentials.
+            // Before any sender can connect: all messages carry credentials.
             let is_set = setsockopt(&opened, sockopt::PassCred, &true);
             is_set.map_err(|errno| failed()(Errno::from_raw_os_error(errno as i32)))?;
         }
@@ -54,7 +51,7 @@ impl OpenSocket {
         Ok(Self { fd: opened, socket, file })
     }
 
-    /// Whether its file still exists; without it no client can connect.
+    /// Whether its file still exists; otherwise no client can connect.
     pub fn is_reachable(&self, directory: &StateDirectory) -> bool {
         file_of(directory, self.socket).is_ok_and(|file| file == self.file)
     }

@@ -1,5 +1,3 @@
-//! [`Packets`]: JSON packets over a connection. Non-blocking unless stated otherwise; validates all input.
-
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -16,11 +14,9 @@ use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 pub const PACKET_BYTES_MAX: usize = 64 << 10;
-/// Beginning of the error for an invalid packet, also of another version of the protocol.
+/// Beginning of the error for an invalid packet, also of another protocol version.
 pub const UNREADABLE_PACKET: &str = "a packet cannot be read";
-/// Limit of packets queued for a peer that does not read.
 const QUEUED_MAX: usize = 16 << 10;
-/// Pause before another attempt to connect if the backlog is full.
 const PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -46,7 +42,7 @@ pub enum PacketPoll<T> {
 }
 
 impl Packets {
-    /// Connects; `None` if there is no listener. Waits until `deadline` while the backlog is full.
+    /// Connects, waiting until `deadline` while the backlog is full; `None` without a listener.
     pub fn connect(address: &SocketAddrUnix, deadline: Instant) -> Result<Option<Self>, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -73,7 +69,7 @@ impl Packets {
         self
     }
 
-    /// Descriptor that was received with the last packets.
+    /// Descriptor received with the last packets.
     pub const fn take_descriptor(&mut self) -> Option<OwnedFd> {
         self.descriptor.take()
     }
@@ -107,7 +103,6 @@ impl Packets {
             match send_one(&self.socket, next) {
                 Ok(_) => drop(self.queue.pop_front()),
                 Err(Errno::INTR) => {}
-                // Retried later: queue full, or no memory in the kernel.
                 Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM) => return Ok(()),
                 Err(errno) => return Err(format!("sending to it: {errno}")),
             }
@@ -119,8 +114,6 @@ impl Packets {
         !self.queue.is_empty()
     }
 
-    /// Waits at most for `most` until the socket is readable, or writable with queued packets. Returns false if a
-    /// signal ended the wait.
     fn wait(&self, most: Duration) -> bool {
         let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) };
         let writable = if self.has_queued() { PollFlags::OUT } else { PollFlags::empty() };
@@ -133,7 +126,7 @@ impl Packets {
     /// The peer has violated the protocol; close the connection.
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<PacketPoll<T>, String> {
         let length = match self.receive_bytes() {
-            // The peer has closed with unread data, which is reported once, before its remaining packets.
+            // The peer has closed with unread data; reported once, before its remaining packets.
             Err(Errno::CONNRESET) => self.receive_bytes(),
             other => other,
         };
@@ -152,15 +145,15 @@ impl Packets {
         }
     }
 
-    /// Receives the next packet, if there is one, and sends queued packets.
+    /// Receives the next packet, if any, and sends queued ones.
     ///
     /// # Errors
+    ///
     /// The connection is closed.
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         let flushed = self.flush();
         match self.receive()? {
             PacketPoll::Packet(packet) => Ok(Some(packet)),
-            // The last packets of the peer are read before a failed send is reported.
             PacketPoll::Pending => flushed.map(|()| None),
             PacketPoll::Closed => Err("it has closed the connection".to_owned()),
         }
@@ -208,10 +201,9 @@ fn send_one(socket: &OwnedFd, packet: &QueuedPacket) -> Result<usize, Errno> {
 }
 
 impl Packets {
-    /// Shuts the connection down in both directions. Packets that were already received can still be read.
+    /// Shuts both directions; received packets can still be read.
     pub fn shut(&mut self) {
         self.queue.clear();
-        // The peer may be gone.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }
@@ -224,8 +216,7 @@ impl AsFd for Packets {
 
 impl Drop for Packets {
     fn drop(&mut self) {
-        // Shut down explicitly, because a child that was just forked may still hold the descriptor. Fails if the peer
-        // has closed it.
+        // A child just forked may still hold the descriptor.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }

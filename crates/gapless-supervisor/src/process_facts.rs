@@ -1,5 +1,3 @@
-//! Data of a process from `/proc`: CPU time, age, memory, session, users, control group.
-
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 
@@ -20,10 +18,10 @@ impl ProcessTimes {
     }
 }
 
-/// Fields of `/proc/PID/stat`, numbered as in proc_pid_stat(5); only fields after the name.
+/// Numbered as in proc_pid_stat(5); only fields after the name.
 fn status_fields<const COUNT: usize>(pid: u32, numbers: [usize; COUNT]) -> Option<[u64; COUNT]> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain spaces and parentheses. The first field after it has number 3.
+    // The name may contain spaces and parentheses; the next field is number 3.
     let fields: Vec<&str> = status.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let values = numbers.map(|number| fields.get(number - 3)?.parse().ok());
     values.iter().all(Option::is_some).then(|| values.map(Option::unwrap_or_default))
@@ -36,15 +34,15 @@ pub fn memory_bytes(pid: u32) -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// Session id of a process, which is the process id of its instance. `None` if the process does not exist, or its
-/// session leader is outside this PID namespace.
+/// Session id, which is the process id of the instance; `None` without the process, or with a session leader outside
+/// this PID namespace.
 pub fn session(pid: u32) -> Option<u32> {
     // rustix's getsid cannot represent 0, which the kernel returns for a leader outside.
     let [session] = status_fields(pid, [6])?;
     u32::try_from(session).ok().filter(|session| *session != 0)
 }
 
-/// Real and saved user id, whose processes may signal it. `None` if it does not exist.
+/// Real and saved user id, whose processes may signal it.
 pub fn users(pid: u32) -> Option<[u32; 2]> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let mut users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_ascii_whitespace();
@@ -74,7 +72,6 @@ mod tests {
         assert!(times.cpu_ms <= (times.running_ms + 20) * threads, "{times:?}");
         assert!(times.running_ms < 3_600_000, "{times:?}");
         assert!(memory_bytes(this).unwrap() > 100_000);
-        // The kernel reports 0 for a session leader outside this namespace.
         assert_ne!(session(this), Some(0));
         assert_eq!(users(this), Some([rustix::process::getuid().as_raw(); 2]));
         assert_eq!((ProcessTimes::of(u32::MAX), memory_bytes(u32::MAX), session(u32::MAX)), (None, None, None));

@@ -1,13 +1,10 @@
-//! [`ProcessRole`]: internal roles of the program. [`RoleCommand`]: command line of a role. [`RoleOutcome`]: end of a
-//! role.
-
 use crate::instance_name::InstanceName;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Environment variables addressed to one service process, which its children must not inherit.
+/// Variables addressed to one service process, not to its children.
 pub const OWN_VARIABLES: [&str; 9] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
@@ -23,21 +20,10 @@ pub const OWN_VARIABLES: [&str; 9] = [
 /// Internal role of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessRole {
-    /// Intermediate process that starts a guardian as a daemon and exits: [`crate::guardian::start_detached`].
-    StartGuardian {
-        directory: PathBuf,
-    },
-    Guardian {
-        directory: PathBuf,
-    },
-    Supervisor {
-        directory: PathBuf,
-    },
-    Launch {
-        directory: PathBuf,
-        instance: InstanceName,
-        incarnation: u64,
-    },
+    StartGuardian { directory: PathBuf },
+    Guardian { directory: PathBuf },
+    Supervisor { directory: PathBuf },
+    Launch { directory: PathBuf, instance: InstanceName, incarnation: u64 },
 }
 
 impl ProcessRole {
@@ -80,9 +66,7 @@ impl ProcessRole {
 /// End of a guardian or a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoleOutcome {
-    /// Shut down as requested: no process runs.
     ShutDown,
-    /// Another process holds the lock of the role.
     AlreadyRunning,
 }
 
@@ -112,7 +96,6 @@ impl RoleCommand {
         for name in OWN_VARIABLES {
             command.env_remove(name);
         }
-        // Name for `ps`.
         command.arg0("gapless").args(&self.leading_arguments).args(role.arguments());
         command
     }

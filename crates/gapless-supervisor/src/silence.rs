@@ -1,17 +1,14 @@
-//! [`SilenceTimer`]: liveness timeout of a peer, which may be alive but stopped or hung.
-
 use std::time::{Duration, Instant};
 
 pub const ASK_INTERVAL: Duration = Duration::from_secs(1);
-/// Timeout after which a silent peer is killed: unlike its death, its silence may block others.
+/// Timeout after which a silent peer is killed: its silence may block others.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// [`SILENCE_MAX`] for a supervisor that has not taken over yet.
 pub const START_SILENCE_MAX: Duration = Duration::from_secs(10);
-/// Longest time between two checks that counts. A longer one means that this process was stopped itself and could
-/// receive nothing.
+/// A longer one means that this process was stopped and could receive nothing.
 const CHECK_INTERVAL_MAX: Duration = Duration::from_millis(1500);
 
-/// Time in which a peer was silent and this process could have received its messages.
+/// Silence of a peer while this process could have received its messages.
 #[derive(Debug)]
 pub struct SilenceTimer {
     checked_at: Instant,
@@ -27,7 +24,7 @@ impl SilenceTimer {
         self.silent = Duration::ZERO;
     }
 
-    /// Whether the peer has been silent for [`SILENCE_MAX`]. Call it at least once a second.
+    /// Whether the peer was silent for [`SILENCE_MAX`]; call it at least once a second.
     pub fn is_expired(&mut self, now: Instant) -> bool {
         self.has_lasted(SILENCE_MAX, now)
     }
@@ -57,7 +54,6 @@ mod tests {
         assert!((0..4).all(|_| !check_after(&mut silence, 1)));
         assert!(check_after(&mut silence, 1));
         silence.reset();
-        // This process was stopped three times, for an hour each.
         assert!((0..3).all(|_| !check_after(&mut silence, 3600)));
         assert!(check_after(&mut silence, 3600));
     }

@@ -1,11 +1,9 @@
-//! [`Variables`]: environment of a process. Values may be secrets, so `Debug` omits them.
-
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Environment of a process, by name. `Debug` shows the names only.
+/// Environment of a process; `Debug` omits the values, which may be secrets.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Variables(BTreeMap<String, String>);

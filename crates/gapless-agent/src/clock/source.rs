@@ -1,13 +1,10 @@
-//! Source of raw time: the only place that reads the system's clocks.
-//!
-//! Called only by [`super`].
+//! The only place that reads the system's clocks.
 
 use rustix::time::{ClockId, clock_gettime};
 
 use super::tsc;
 use super::virtual_time::VirtualTime;
 
-/// A counter, the monotonic clock and the wall clock.
 #[derive(Debug)]
 pub(crate) enum ClockSource {
     System,
@@ -15,7 +12,6 @@ pub(crate) enum ClockSource {
     Virtual(VirtualTime),
 }
 
-/// Readings of all three, as if at the same moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockSample {
     pub raw: u64,
@@ -23,11 +19,10 @@ pub(crate) struct ClockSample {
     pub wall_ns: u64,
 }
 
-/// Number of attempts at a sample; the one with the shortest span between its readings is kept.
+/// The sample with the shortest span between its readings is kept.
 const SAMPLE_TRIES: usize = 4;
 
 impl ClockSource {
-    /// Reads the counter: nanoseconds, except for the time stamp counter.
     #[inline]
     pub(crate) fn raw(&self) -> u64 {
         match self {
@@ -37,7 +32,6 @@ impl ClockSource {
         }
     }
 
-    /// Whether the counter is monotonic time itself.
     pub(crate) fn counts_nanoseconds(&self) -> bool {
         !matches!(self, Self::Tsc)
     }
@@ -74,6 +68,6 @@ fn wall_ns() -> u64 {
 #[inline]
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    // Neither clock is negative: the kernel refuses to set a wall clock before 1970.
+    // Never negative: the kernel refuses a wall clock before 1970.
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }

@@ -1,8 +1,5 @@
 //! The timeline: linear pieces that map a counter to monotonic and epoch time, and the calculation of the next piece.
 //!
-//! Pure, except for [`begin`]: [`Renewal::next`] takes the current piece and a [`ClockSample`] and returns the next
-//! piece.
-//!
 //! Two corrections, both at most [`SLEW_PPM_MAX`] (0.5 ms a second):
 //! - epoch time is slewed towards the wall clock by a tenth of the offset per second; a wall clock that jumped by an
 //!   hour is followed at 0.5 ms a second, and nothing expires because of the jump.
@@ -14,26 +11,21 @@ use crate::agent::Now;
 
 pub const SLEW_PPM_MAX: i64 = 500;
 
-/// The first piece is short, because the counter's rate is known only roughly; each lasts twice as long as the last, up
-/// to the maximum.
+/// The counter's rate is known only roughly at first; each piece lasts twice as long as the last.
 const FIRST_PIECE_NS: u64 = 10_000_000;
 const PIECE_NS_MAX: u64 = 500_000_000;
-/// The slew is the offset from the wall clock divided by this.
 const SLEW_TIME_NS: i64 = 10_000_000_000;
-/// Error above which the counter must have jumped (a migrated or restored machine): restart from the system's clock.
+/// A larger error is a jump of the counter (a migrated or restored machine).
 const MONOTONIC_ERROR_NS_MAX: u64 = 1_000_000;
-/// Time for measuring the counter's rate before the first piece.
 const CALIBRATION_NS: u64 = 10_000_000;
 
 const Q32: i64 = 1 << 32;
-/// [`SLEW_PPM_MAX`] as a fraction of 2³².
 const SLEW_Q32_MAX: i64 = SLEW_PPM_MAX * Q32 / 1_000_000;
 
 pub(crate) const PIECE_WORDS: usize = 7;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimelinePiece {
-    /// Beginning: counter, monotonic time, epoch time.
     raw: u64,
     monotonic_ns: u64,
     epoch_ns: u64,
@@ -41,9 +33,8 @@ pub(crate) struct TimelinePiece {
     rate_q32: u64,
     /// Rate of epoch time minus that of monotonic time, × 2³².
     slew_q32: i64,
-    /// Duration of the slew. A piece that is not renewed (the process was stopped) must not run past the wall clock.
+    /// A piece that is not renewed (the process was stopped) must not run past the wall clock.
     slew_span_ns: u64,
-    /// Monotonic time at which the next piece is due.
     pub renew_at_ns: u64,
 }
 
@@ -66,7 +57,6 @@ impl TimelinePiece {
         Self { raw, monotonic_ns, epoch_ns, rate_q32, slew_q32: slew_q32 as i64, slew_span_ns, renew_at_ns }
     }
 
-    /// Time at a reading of the counter; the reading may be slightly before the piece.
     #[inline]
     pub(crate) fn at(&self, raw: u64) -> Now {
         let ticks = raw.wrapping_sub(self.raw) as i64;
@@ -77,7 +67,7 @@ impl TimelinePiece {
     #[inline]
     fn epoch_after(&self, passed_ns: i64) -> u64 {
         let slewed_ns = passed_ns.min(self.slew_span_ns as i64);
-        // At most 2³² nanoseconds × 2²², or a reading slightly before the piece: no overflow.
+        // No overflow: at most 2³² nanoseconds × 2²².
         self.epoch_ns.wrapping_add_signed(passed_ns.wrapping_add(slewed_ns.wrapping_mul(self.slew_q32) >> 32))
     }
 
@@ -86,25 +76,21 @@ impl TimelinePiece {
         ((u128::from(ticks) * u128::from(self.rate_q32)) >> 32) as u64
     }
 
-    /// Whether it expired so long ago that waiting for the next piece is better than reading this one.
+    /// Waiting for the next piece is then better than reading this one.
     pub(crate) fn is_long_over(&self, monotonic_ns: u64) -> bool {
         monotonic_ns.saturating_sub(self.renew_at_ns) > 2 * PIECE_NS_MAX
     }
 }
 
-/// State kept between renewals.
 #[derive(Debug)]
 pub(crate) struct Renewal {
     counts_nanoseconds: bool,
     piece_ns: u64,
-    /// Measured rate of the counter, and the start of the next measurement.
     rate_q32: u64,
     measured_from: ClockSample,
-    /// Whether the last renewal found that the counter had jumped.
     out_of_step: bool,
 }
 
-/// First piece, anchored to the wall clock.
 pub(crate) fn begin(source: &ClockSource) -> (TimelinePiece, Renewal) {
     if source.counts_nanoseconds() {
         first_piece(source.sample(), Q32 as u64, true)
@@ -139,7 +125,6 @@ fn calibrate(source: &ClockSource) -> (ClockSample, u64) {
     }
 }
 
-/// `None` over too short an interval, or if the counter went back.
 fn measured_rate_q32(from: &ClockSample, to: &ClockSample) -> Option<u64> {
     let passed_ns = to.monotonic_ns.checked_sub(from.monotonic_ns)?;
     let ticks = to.raw.checked_sub(from.raw).filter(|&ticks| ticks > 0)?;
@@ -152,7 +137,7 @@ fn measured_rate_q32(from: &ClockSample, to: &ClockSample) -> Option<u64> {
 impl Renewal {
     pub(crate) fn next(&mut self, current: &TimelinePiece, sample: &ClockSample) -> TimelinePiece {
         self.piece_ns = (self.piece_ns * 2).min(PIECE_NS_MAX);
-        // End of the current piece: the next one begins there, so neither time jumps.
+        // The next piece begins at the end of this one, so neither time jumps.
         let mut end = current.at(sample.raw);
         let mut rate_q32 = Q32 as u64;
         if !self.counts_nanoseconds {
@@ -160,7 +145,7 @@ impl Renewal {
             let measured = measured_rate_q32(&self.measured_from, sample);
             self.measured_from = *sample;
             let in_step = error_ns.unsigned_abs() <= MONOTONIC_ERROR_NS_MAX;
-            // A measurement across a jump is invalid. The next one after a jump is valid, whatever its value.
+            // A measurement across a jump is invalid; the next one is valid, whatever its value.
             if let Some(measured) = measured.filter(|_| in_step || self.out_of_step) {
                 self.rate_q32 = measured;
             }
@@ -170,7 +155,7 @@ impl Renewal {
                 let change = (i128::from(self.rate_q32) * i128::from(lead_q32)) >> 32;
                 rate_q32 = self.rate_q32.wrapping_add_signed(change as i64);
             } else {
-                // Each clone keeps its own readings from going back by this.
+                // Each clone keeps its own readings from going back.
                 let passed_ns = difference_ns(sample.monotonic_ns, current.monotonic_ns);
                 end = Now { monotonic_ns: sample.monotonic_ns, epoch_ns: current.epoch_after(passed_ns) };
                 rate_q32 = self.rate_q32;
@@ -202,7 +187,6 @@ mod tests {
 
     const START: u64 = 1_700_000_000_000_000_000;
 
-    /// A counter with an adjustable rate, and the clock over it, whose first measurement was 5 millionths off.
     struct Machine {
         ticks: f64,
         monotonic_ns: u64,
@@ -226,7 +210,6 @@ mod tests {
             difference_ns(self.now().monotonic_ns, self.monotonic_ns)
         }
 
-        /// Advances time like a thread that reads the clock every millisecond.
         fn run(&mut self, milliseconds: u64, ticks_per_ns: f64) {
             for _ in 0..milliseconds {
                 let before = self.now();
@@ -257,7 +240,6 @@ mod tests {
     fn drifting_counter_stays_in_step() {
         let mut machine = Machine::new(2.45);
         for second in 0..120 {
-            // The system's own clock is adjusted by up to some hundred millionths.
             let drift = 1.0 + 2e-4 * (f64::from(second) / 10.0).sin();
             machine.run(1_000, 2.45 * drift);
             assert!(machine.error_ns().abs() < 50_000, "{} ns off in second {second}", machine.error_ns());

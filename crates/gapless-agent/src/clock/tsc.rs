@@ -1,6 +1,4 @@
-//! The processor's time stamp counter: reading it, and whether it can serve as a clock.
-//!
-//! Called only by [`super`] and [`super::source`]. It must not be read before [`check`] has passed.
+//! [`check`] must pass before the counter is read.
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -10,13 +8,12 @@ pub(crate) fn read() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Unreachable: [`check`] refuses.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn read() -> u64 {
     unreachable!("no clock is made over a counter that is not there")
 }
 
-/// Whether the counter runs at a constant rate, through every sleep state, and the kernel trusts it.
+/// The counter must run at a constant rate through every sleep state, and the kernel must trust it.
 pub(crate) fn check() -> Result<(), String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("this processor is not an x86-64".to_owned());
@@ -42,7 +39,6 @@ fn check_flags(cpuinfo: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A kernel that saw the counters of its processors disagree uses another clock source.
 fn check_kernels_choice(current: &str) -> Result<(), String> {
     let current = current.trim();
     match current {

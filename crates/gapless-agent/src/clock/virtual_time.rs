@@ -1,12 +1,7 @@
-//! `VirtualTime`: time set by hand, for the simulator and for tests.
-//!
-//! Its wall clock can jump and drift like real ones; the epoch time of a [`super::Clock`] over it is slewed as in
-//! production.
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// Controls of a virtual clock. Clones control the same clock, from any thread.
+/// Controls of a virtual clock, set by hand; clones control the same clock, from any thread.
 #[derive(Clone, Debug)]
 pub struct VirtualTime {
     inner: Arc<SharedTime>,
@@ -15,7 +10,6 @@ pub struct VirtualTime {
 #[derive(Debug)]
 struct SharedTime {
     monotonic_ns: AtomicU64,
-    /// Wall clock minus monotonic time, ns.
     wall_offset_ns: AtomicI64,
 }
 
@@ -31,13 +25,12 @@ impl VirtualTime {
         self.inner.monotonic_ns.fetch_add(ns, Ordering::SeqCst);
     }
 
-    /// Advances both clocks until monotonic time is `monotonic_ns`. Monotonic time never goes back: an earlier time has
-    /// no effect.
+    /// Advances both clocks to `monotonic_ns`; an earlier time has no effect.
     pub fn advance_to(&self, monotonic_ns: u64) {
         self.inner.monotonic_ns.fetch_max(monotonic_ns, Ordering::SeqCst);
     }
 
-    /// Makes the wall clock jump by `ns`, forwards or backwards, without a change of monotonic time.
+    /// Makes the wall clock jump without a change of monotonic time.
     pub fn jump_wall_clock(&self, ns: i64) {
         self.inner.wall_offset_ns.fetch_add(ns, Ordering::SeqCst);
     }

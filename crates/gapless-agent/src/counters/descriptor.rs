@@ -1,4 +1,4 @@
-//! The layout of a counters file, little-endian. No I/O.
+//! The layout of a counters file, little-endian.
 //!
 //! ```text
 //!  0                   8         12         16       20        24          32          128
@@ -16,8 +16,8 @@
 //! ```
 //!
 //! The pid is that of the owner's process namespace; the inode number of that namespace follows, or zero without
-//! `/proc`. `used` counts the complete labels; it only grows. Counter *i* has the *i*-th label and the *i*-th value.
-//! Each value has two cache lines, because processors fetch them in pairs.
+//! `/proc`. `used` counts the complete labels; it only grows. Each value has two cache lines, because processors fetch
+//! them in pairs.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -53,7 +53,6 @@ pub const fn file_length(capacity: usize) -> usize {
     value_offset(capacity, capacity)
 }
 
-/// A file without counters. `capacity` is at most [`CAPACITY_MAX`].
 #[must_use]
 pub(crate) fn blank(capacity: usize) -> Vec<u8> {
     let mut bytes = vec![0; file_length(capacity)];
@@ -80,7 +79,6 @@ pub(crate) fn label_record(label: &str) -> [u8; RECORD_LENGTH] {
     record
 }
 
-/// Checks that these bytes are a valid label; the error is the reason.
 pub(crate) fn check_label(bytes: &[u8]) -> Result<&str, &'static str> {
     if bytes.is_empty() || bytes.len() > LABEL_LENGTH_MAX {
         return Err("must have 1 to 124 bytes");

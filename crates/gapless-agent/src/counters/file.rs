@@ -1,8 +1,5 @@
-//! `OwnedFile`: the counters file of its owner, from creation to removal.
-//!
-//! Used only by [`super::Counters`] and [`super::CountersWriter`]. Ownership is an advisory lock on the open file,
-//! which the kernel drops when the process dies in any way; so a file without a lock is stale. A new file is completed
-//! under another name and then renamed, so no reader sees a partial one.
+//! Ownership is an advisory lock on the open file; a file without a lock is stale. A new file is completed under
+//! another name and then renamed, so no reader sees a partial one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -20,7 +17,6 @@ use crate::error::Error;
 use crate::file_lock;
 use crate::folder::Folder;
 
-/// Limit on retries caused by processes that create and remove the same file concurrently.
 const TRIES_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -29,13 +25,9 @@ pub(crate) struct OwnedFile {
     file: File,
 }
 
-/// Current state of a file at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilePresence {
-    /// In place, with this length in bytes.
-    Present {
-        length: u64,
-    },
+    Present { length: u64 },
     Missing,
 }
 
@@ -51,7 +43,6 @@ impl OwnedFile {
                 Err(errno) => return Err(io_error(path, "put it in place", errno.into())),
             }
             let Some(stale) = lock_stale(&folder, path)? else { continue };
-            // We hold the lock of the stale file, so no other process is replacing it.
             folder.rename(&draft.name, name).map_err(|source| io_error(path, "replace it", source))?;
             drop(stale);
             return Ok(draft.placed(path));
@@ -72,10 +63,6 @@ impl OwnedFile {
         io_error(&self.path, action, source)
     }
 
-    /// Whether the file is still at its path.
-    ///
-    /// # Errors
-    /// Another file is there, or the path cannot be examined.
     pub(crate) fn presence(&self) -> Result<FilePresence, Error> {
         let ours = self.file.metadata().map_err(|source| self.error("look at it", source))?;
         match std::fs::symlink_metadata(&self.path) {
@@ -88,7 +75,6 @@ impl OwnedFile {
         }
     }
 
-    /// Overwrites existing bytes.
     pub(crate) fn write_at(&self, bytes: &[u8], position: usize) -> Result<(), Error> {
         check_length(&self.path, (position + bytes.len()) as u64)?;
         self.file.write_all_at(bytes, position as u64).map_err(|source| self.error("write it", source))
@@ -112,7 +98,7 @@ impl Drop for OwnedFile {
     }
 }
 
-/// Refuses a length beyond this process's limit: the kernel would send a signal that ends the process.
+/// Beyond this process's limit the kernel would send a signal that ends the process.
 fn check_length(path: &Path, length: u64) -> Result<(), Error> {
     match getrlimit(Resource::Fsize).current {
         Some(most) if most < length => Err(io_error(path, "write it", io::ErrorKind::FileTooLarge.into())),
@@ -120,10 +106,8 @@ fn check_length(path: &Path, length: u64) -> Result<(), Error> {
     }
 }
 
-/// Owner access only.
 const MODE: u32 = 0o600;
 
-/// Complete file under its temporary name, locked; removed if it is not put in place.
 struct DraftFile<'a> {
     folder: &'a Folder,
     name: OsString,
@@ -137,7 +121,6 @@ impl<'a> DraftFile<'a> {
         let mut name = target.file_name().unwrap_or_default().to_owned();
         let number = DRAFTS.fetch_add(1, Ordering::SeqCst);
         name.push(format!(".{}.{number}.new", std::process::id()));
-        // Replaces a file left by a dead process with our process id.
         let file = folder.create_file(&name, Mode::from_raw_mode(MODE));
         let mut file = file.map_err(|source| io_error(target, "create it", source))?;
         let mut draft = Self { folder, name, file: None };
@@ -166,7 +149,6 @@ impl Drop for DraftFile<'_> {
     }
 }
 
-/// The file at `path`, locked, if its owner is dead; `None` if it is gone by now.
 fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
     let name = path.file_name().unwrap_or_default();
     let opened = folder.open_file(name, OFlags::RDONLY);
@@ -176,7 +158,7 @@ fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
     let mut header = [0; descriptor::HEADER_LENGTH];
     let length = rustix::io::pread(&file, &mut header, 0)
         .map_err(|errno| io_error(path, "read the file that is there", errno.into()))?;
-    // A power failure leaves a new file like this.
+    // Left by a power failure.
     let is_blank = header.iter().all(|byte| *byte == 0);
     if !is_blank && (length < header.len() || header[..descriptor::MAGIC.len()] != descriptor::MAGIC) {
         return Err(Error::CountersDamaged {
@@ -191,7 +173,7 @@ fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
         let pid = u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         return Err(Error::CountersInUse { path: path.to_owned(), pid });
     }
-    // Check that the locked file is still at this path: it may have been replaced before we had the lock.
+    // The file may have been replaced before we had the lock.
     match folder.holds(name, &file) {
         Ok(true) => Ok(Some(file)),
         Ok(false) => Ok(None),
@@ -199,7 +181,6 @@ fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
     }
 }
 
-/// Renames the draft to `name`, if that does not exist.
 fn place_if_free(folder: &Folder, draft: &OsStr, name: &OsStr) -> Result<(), Errno> {
     match renameat_with(folder, draft, folder, name, RenameFlags::NOREPLACE) {
         // A file system without this kind of rename has hard links.

@@ -1,5 +1,3 @@
-//! `CountersReader`: another process's counters, copied out of its file.
-//!
 //! The file is untrusted and never mapped: a file that shrinks under a mapping causes a signal, under a read an error.
 
 use std::fs::File;
@@ -15,7 +13,6 @@ use crate::checked_file;
 use crate::error::Error;
 use crate::file_lock;
 
-/// Reads a counters file that another process writes.
 #[derive(Debug)]
 pub struct CountersReader {
     path: PathBuf,
@@ -45,14 +42,14 @@ impl CountersReader {
         Ok(reader)
     }
 
-    /// Labels and values, in the order of addition. Each value is consistent in itself; two values may be from
-    /// different moments.
+    /// Labels and values, in the order of addition. Two values may be from different moments.
     ///
     /// # Errors
+    ///
     /// As for [`CountersReader::open`], if the file has been damaged since.
     pub fn read(&self) -> Result<Vec<(String, u64)>, Error> {
         let CountersHeader { capacity, used, .. } = self.read_header()?;
-        // Both lengths are below that of the file, which has been compared with the capacity.
+        // The file's length was compared with the capacity.
         let labels = self.read_at(label_offset(0), used * RECORD_LENGTH)?;
         let values = self.read_at(value_offset(capacity, 0), used * RECORD_LENGTH)?;
         let records = labels.chunks_exact(RECORD_LENGTH).zip(values.chunks_exact(RECORD_LENGTH)).enumerate();
@@ -69,30 +66,29 @@ impl CountersReader {
             .collect()
     }
 
-    /// Process id of the writer according to the file, in its own namespace.
+    /// Process id of the writer, in its own namespace.
     #[must_use]
     pub fn owner_pid(&self) -> u32 {
         self.header.pid
     }
 
-    /// Whether the file has been removed or replaced since it was opened: its owner has ended or restarted. Then open
-    /// it again.
+    /// Whether the file was removed or replaced: its owner has ended or restarted; open it again.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.file.metadata().map_or(true, |metadata| metadata.nlink() == 0)
     }
 
-    /// Whether a process owns the file, even one of another namespace, or one that has lost all its other files.
+    /// Whether a process owns the file, even one of another namespace.
     #[must_use]
     pub fn is_owned(&self) -> bool {
         !self.is_removed() && file_lock::is_locked(&self.file).unwrap_or(false)
     }
 
-    /// Whether [`owner_pid`](Self::owner_pid) is a number of this process's namespace; in another namespace it may name
-    /// an unrelated process.
+    /// Whether [`owner_pid`](Self::owner_pid) is of this process's namespace; otherwise it may name an unrelated
+    /// process.
     #[must_use]
     pub fn is_owner_of_this_namespace(&self) -> bool {
-        // A file of an earlier version does not contain it.
+        // Earlier versions write 0.
         [0, process_namespace()].contains(&self.header.namespace)
     }
 
@@ -153,7 +149,6 @@ impl CountersReader {
     }
 }
 
-// Local copy: this crate and the one of wire fields are on the same layer.
 fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(bytes[offset..offset + 4].try_into().expect("a record has the field"))
 }

@@ -1,15 +1,9 @@
-//! [`CountersWriter`]: publishes counters in memory to other processes, in files that it writes periodically.
-//!
-//! It has no thread: an existing thread asks it for the time of the next call, and makes that call. While no counter
-//! changes, nothing is written and no thread is woken.
-
 use super::written::WrittenFile;
 use super::{Counters, Error};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// No call is due.
 const NEVER: u64 = u64::MAX;
 
 /// Writes counters in memory to files: a change is in its file after [`PERIOD_NS`](Self::PERIOD_NS) and one turn of the
@@ -38,9 +32,7 @@ const NEVER: u64 = u64::MAX;
 /// # Ok::<(), gapless_agent::Error>(())
 /// ```
 pub struct CountersWriter {
-    /// Whether a count may have happened since it was cleared. Read by every counting thread, and rarely written.
     has_changes: AtomicBool,
-    /// Time of the thread's next call, or [`NEVER`]. Written by that thread.
     next_ns: AtomicU64,
     files: Mutex<Vec<Weak<SharedWriter>>>,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -53,16 +45,15 @@ pub struct WrittenCounters(Arc<SharedWriter>);
 #[derive(Debug)]
 struct SharedWriter {
     file: WrittenFile,
-    /// Whether the failure to write has been logged.
     is_reported: AtomicBool,
 }
 
 impl CountersWriter {
-    /// Maximum delay of writing a change, if the thread has the time, ns.
+    /// Maximum delay of writing a change, ns.
     pub const PERIOD_NS: u64 = 250_000_000;
 
-    /// Creates a writer. `wake` ends the sleep of the writing thread when counting resumes. It may be called with any
-    /// lock held and must not block.
+    /// Creates a writer. `wake` ends the writing thread's sleep when counting resumes; it may be called with any lock
+    /// held and must not block.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
@@ -73,7 +64,7 @@ impl CountersWriter {
         })
     }
 
-    /// Creates a writer without files, which wakes no thread: for counters that no other process sees.
+    /// Creates a writer without files, which wakes no thread.
     #[must_use]
     pub fn without_files() -> Arc<Self> {
         let writer = Self::new(|| {});
@@ -81,10 +72,11 @@ impl CountersWriter {
         writer
     }
 
-    /// Publishes these counters, and those added later, in a file at `path`, starting with the counts so far. A file
-    /// left by a dead process is replaced.
+    /// Publishes these counters, and those added later, in a file at `path`, starting with the counts so far; a dead
+    /// process's file is replaced.
     ///
     /// # Errors
+    ///
     /// [`Error::CountersInUse`] if its owner is alive; [`Error::CountersDamaged`] if another kind of file is there;
     /// [`Error::CountersIo`].
     pub fn write_to(&self, counters: &Counters, path: impl AsRef<Path>) -> Result<WrittenCounters, Error> {
@@ -96,7 +88,7 @@ impl CountersWriter {
         Ok(WrittenCounters(written))
     }
 
-    /// Notes a count. Costs a load while counting goes on; the first call after a pause wakes the thread.
+    /// Notes a count: a load while counting goes on; the first call after a pause wakes the thread.
     #[inline]
     pub fn changed(&self) {
         // Relaxed: a thread that finds the flag set has counted before it was cleared, or shortly after, before the
@@ -115,10 +107,8 @@ impl CountersWriter {
         }
     }
 
-    /// Time of the next [`tick`](Self::tick), on the clock of `now_ns`; `None` while nothing changes. For the writing
-    /// thread.
+    /// Time of the next [`tick`](Self::tick), on the clock of `now_ns`; `None` while nothing changes.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        // Relaxed: it was written by this thread.
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         if next_ns != NEVER {
             return Some(next_ns);
@@ -129,20 +119,18 @@ impl CountersWriter {
         Some(next_ns)
     }
 
-    /// Writes if it is due. For the writing thread.
+    /// Writes if it is due; for the writing thread.
     pub fn tick(&self, now_ns: u64) {
-        // Relaxed: it was written by this thread.
         if self.next_ns.load(Ordering::Relaxed) > now_ns {
             return;
         }
-        // A thread that has just found the flag set may count a moment later: one last check follows after a check
-        // without changes.
+        // A thread that found the flag set may count a moment later.
         let is_more = self.write() || self.has_changes.swap(false, Ordering::SeqCst);
         self.next_ns.store(if is_more { now_ns + Self::PERIOD_NS } else { NEVER }, Ordering::SeqCst);
     }
 
-    /// Writes all changes now, on any thread. Returns whether there were any, or a file could not be written. A failure
-    /// is logged once for each file, and the next change writes everything that is missing.
+    /// Writes all changes now, on any thread; true if there were any, or a file could not be written. A failure is
+    /// logged once for each file, and the next change writes everything missing.
     pub fn write(&self) -> bool {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files: Vec<_> = files.iter().filter_map(Weak::upgrade).collect();
@@ -160,7 +148,6 @@ impl std::fmt::Debug for CountersWriter {
 impl SharedWriter {
     fn write(&self) -> bool {
         self.file.write().unwrap_or_else(|error| {
-            // Relaxed: it guards no data.
             if !self.is_reported.swap(true, Ordering::Relaxed) {
                 tracing::warn!(%error, "other processes do not see what is counted; everything else goes on");
             }
@@ -171,7 +158,7 @@ impl SharedWriter {
 
 impl Drop for WrittenCounters {
     fn drop(&mut self) {
-        // Done here, even if the thread is writing: when this returns, the file is gone.
+        // Even if the thread is writing: when this returns, the file is gone.
         self.0.file.end();
     }
 }
@@ -207,7 +194,6 @@ mod tests {
                 now_ns += PERIOD_NS;
                 writer.tick(now_ns);
             }
-            // Two checks without changes; a count between them wakes no thread, and is seen.
             now_ns += PERIOD_NS;
             writer.tick(now_ns);
             counter.add(1);

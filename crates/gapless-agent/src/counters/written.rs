@@ -1,7 +1,4 @@
-//! [`WrittenFile`]: a file with the values of counters in memory at the last write.
-//!
-//! Used only by [`super::CountersWriter`]. The file is not mapped for counting, so truncating, removing or replacing it
-//! does not harm the counting process.
+//! The file is not mapped: truncating, removing or replacing it does not harm the counting process.
 
 use super::file::{FilePresence, OwnedFile};
 use super::{CounterRegion, descriptor};
@@ -11,7 +8,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// File of a set of counters in memory.
 #[derive(Debug)]
 pub(super) struct WrittenFile {
     region: Arc<CounterRegion>,
@@ -21,16 +17,12 @@ pub(super) struct WrittenFile {
 
 #[derive(Debug)]
 struct WriteState {
-    /// `None` once nothing more is to be written.
     file: Option<OwnedFile>,
-    /// Values of the last write, successful or not.
     values: Vec<u64>,
-    /// Whether the last write failed, so that the contents of the file are unknown.
     is_in_doubt: bool,
 }
 
 impl WrittenFile {
-    /// Creates a file at `path` with the counts so far.
     pub(super) fn create(region: Arc<CounterRegion>, capacity: usize, path: &Path) -> Result<Self, Error> {
         let values = region.values(capacity, region.used());
         let file = Some(OwnedFile::create(path, &image(&region, capacity, &values))?);
@@ -38,8 +30,7 @@ impl WrittenFile {
         Ok(Self { region, capacity, state })
     }
 
-    /// Writes changed values, and restores a truncated or removed file. Without a change it does not look at the file.
-    /// Returns whether there was a change.
+    /// Without a change it does not look at the file and returns false.
     pub(super) fn write(&self) -> Result<bool, Error> {
         let mut state = self.lock();
         let WriteState { file: Some(file), values: before, is_in_doubt } = &mut *state else { return Ok(false) };
@@ -67,7 +58,6 @@ impl WrittenFile {
         Ok(true)
     }
 
-    /// Writes for the last time, for processes that have the file open, and removes it.
     pub(super) fn end(&self) {
         // A missing file would be created only to be removed.
         let is_there =
@@ -83,7 +73,6 @@ impl WrittenFile {
     }
 }
 
-/// Range from the first to the last value that is new or changed.
 fn changed(before: &[u64], now: &[u64]) -> Option<Range<usize>> {
     let is_new = |index: &usize| before.get(*index) != Some(&now[*index]);
     let first = (0..now.len()).find(is_new)?;
@@ -97,7 +86,6 @@ fn record(value: u64) -> [u8; descriptor::RECORD_LENGTH] {
     record
 }
 
-/// The whole file with these values; labels added since are left out.
 fn image(region: &CounterRegion, capacity: usize, values: &[u64]) -> Vec<u8> {
     let mut bytes = descriptor::blank(capacity);
     let used = (values.len() as u32).to_le_bytes();

@@ -1,5 +1,3 @@
-//! Every interleaving of the latch: a reader gets the words of one write, never of two.
-//! Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom loom_latch`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -9,7 +7,7 @@ use gapless_agent::latch::Latch;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Two writes into the same slot, the minimum that can harm a reader, while one thread reads twice.
+/// Two writes into the same slot are the minimum that can harm a reader.
 fn reads_are_whole_and_in_order<A: AtomicWord + 'static>() {
     let latch = Arc::new(Latch::<2, A>::new([1, 10]));
     let writer = {
@@ -36,7 +34,7 @@ fn reader_gets_one_write() {
     loom::model(reads_are_whole_and_in_order::<Word>);
 }
 
-/// Control: if the fences were not needed, the test above would prove nothing.
+/// Control: otherwise the test above would prove nothing.
 #[test]
 #[should_panic(expected = "words of two writes")]
 fn without_fences_two_writes_mix() {

@@ -1,5 +1,3 @@
-//! Every interleaving of the parked flag: no wake-up is lost, and without the fences one is.
-//! Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom loom_parking`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -12,8 +10,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-/// An eventfd: a signal stays until it is waited for. A wait without a signal never ends, so a lost wake-up is a
-/// deadlock, which loom reports.
+/// A wait without a signal never ends: a lost wake-up is a deadlock, which loom reports.
 struct EventFd {
     signalled: Mutex<bool>,
     changed: Condvar,
@@ -42,7 +39,6 @@ struct Shared<A: AtomicWord> {
     published: AtomicU64,
 }
 
-/// `senders` publish one piece of work each; the parking thread runs until it has all.
 fn no_wake_up_is_lost<A: AtomicWord + 'static>(senders: u64) {
     let shared = Arc::new(Shared::<A> { flag: ParkFlag::new(), eventfd: EventFd::new(), published: AtomicU64::new(0) });
     let threads: Vec<_> = (0..senders)
@@ -75,7 +71,7 @@ fn one_sender() {
     loom::model(|| no_wake_up_is_lost::<Word>(1));
 }
 
-/// Three threads have too many interleavings; this runs all with up to two preemptions.
+/// Three threads have too many interleavings: up to two preemptions.
 #[test]
 fn two_senders() {
     let mut bounded = loom::model::Builder::new();
@@ -83,14 +79,13 @@ fn two_senders() {
     bounded.check(|| no_wake_up_is_lost::<Word>(2));
 }
 
-/// Control: if the fences were not needed, the two tests above would prove nothing.
+/// Control: otherwise the two tests above would prove nothing.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn without_fences_wake_up_is_lost() {
     loom::model(|| no_wake_up_is_lost::<WordWithoutFences>(1));
 }
 
-/// Work published by a waker before it claimed the wake-up is visible to the thread that withdraws.
 #[test]
 fn claimed_wake_up_publishes_work() {
     loom::model(|| {

@@ -1,5 +1,5 @@
-//! All interleavings of each ordering argument, found by loom: one program, with a module for each. Runs only under
-//! loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent --release --test loom`.
+//! Interleavings of each ordering argument. Runs only under loom: `RUSTFLAGS="--cfg loom" cargo test -p gapless-agent
+//! --release --test loom`.
 
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]

@@ -1,5 +1,3 @@
-//! Atomics of the models: loom's, with fences and, for the controls, without.
-
 use gapless_agent::atomic_word::AtomicWord;
 use loom::sync::atomic::{AtomicU64, fence};
 use std::sync::atomic::Ordering;

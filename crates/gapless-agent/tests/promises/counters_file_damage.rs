@@ -1,6 +1,3 @@
-//! Counters written to a file: damage to the file does not end the counting process, is logged once, and is repaired
-//! with the next change, unless another file is in its place.
-
 use gapless_agent::{Counter, Counters, CountersReader, CountersWriter, Error, WrittenCounters};
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -30,7 +27,6 @@ impl CountersSetup {
         self.directory.path().join("counters")
     }
 
-    /// Counts one more and writes it.
     fn count(&self) {
         self.counter.add(1);
         assert!(self.writer.write());

@@ -1,5 +1,3 @@
-//! Counters in a file: another process reads them; a dead owner's file is replaced, a living owner's is not; and a
-//! damaged file is an error with the position.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::io::Write;
@@ -14,7 +12,7 @@ use proptest::prelude::*;
 
 const PATH: &str = "GAPLESS_TEST_COUNTERS_PATH";
 
-/// Not a test of its own: the code of the other process, if the environment gives it a path.
+/// Code of the other process, if the environment gives it a path.
 #[test]
 fn owner_process() {
     let Ok(path) = std::env::var(PATH) else { return };
@@ -29,7 +27,6 @@ fn owner_process() {
     std::io::stdin().read_line(&mut line).unwrap();
 }
 
-/// Process that owns the counters; it ends when its input does.
 struct Owner {
     process: Process,
     input: ChildStdin,

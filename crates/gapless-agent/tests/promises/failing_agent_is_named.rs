@@ -1,5 +1,3 @@
-//! Errors and panics of agents: the thread ends, its agents are closed, the owner and the other threads are notified,
-//! and the agent is named. Also the orderly stop: closed and drained in order.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::{Arc, Mutex};
@@ -27,7 +25,6 @@ enum FailureKind {
     Panic,
 }
 
-/// Fails when told to, logs its calls, and needs `polls_to_drain` polls after closing.
 struct Probe {
     name: String,
     fails: Option<(FailurePoint, FailureKind)>,
@@ -143,7 +140,6 @@ fn failing_agent_is_named() {
         let closed: Vec<&str> = log.iter().filter_map(|line| line.strip_suffix(" closes")).collect();
         let mut expected = vec!["first"];
         if how == FailureKind::Error {
-            // The failed agent is closed too; after a panic it is not called again.
             expected.push("second");
         }
         if when != FailurePoint::Start {
@@ -203,7 +199,7 @@ fn parked_threads_stop_on_failure() {
     let culprit = spawn(vec![Probe::boxed("culprit", Some((FailurePoint::Poll, FailureKind::Panic)), &log)], &failures);
     assert_eq!(culprit.join().unwrap_err().agent, "culprit");
     assert_eq!(bystander.failure().unwrap().agent, "culprit");
-    // The bystander is closed without draining: the awaited work may never arrive.
+    // Closed without draining: the awaited work may never arrive.
     bystander.join().unwrap();
     assert!(taken(&log).contains(&"bystander closes".to_owned()));
 }

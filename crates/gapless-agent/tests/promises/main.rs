@@ -1,5 +1,4 @@
-//! Promises of agents, their threads, plans, clocks and counters: one program, with a module for each promise, because
-//! linking a program for each costs more than running them all.
+//! One program, because linking a program for each promise costs more than running them all.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

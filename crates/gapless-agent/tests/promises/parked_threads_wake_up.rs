@@ -1,5 +1,4 @@
-//! Parking on real threads. The longest park is an hour here, so that a lost wake-up hangs the test instead of being
-//! hidden by a timeout.
+//! The longest park is an hour, so that a lost wake-up hangs the test instead of being hidden by a timeout.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::os::fd::OwnedFd;
@@ -12,7 +11,6 @@ use gapless_agent::{Agent, AgentError, AgentThread, Clock, IdleStrategy, Now, Th
 const PARKS_AT_ONCE: IdleStrategy =
     IdleStrategy::SpinYieldPark { spin_ns: 0, yield_ns: 0, park_ns_max: 3_600_000_000_000 };
 
-/// Counts down work published by others.
 struct Consumer {
     published: Arc<AtomicU64>,
     consumed: Arc<AtomicU64>,
@@ -81,7 +79,6 @@ fn every_message_is_seen() {
                 for _ in 0..10_000 {
                     let mine = board.published.fetch_add(1, Ordering::AcqRel) + 1;
                     waker.wake();
-                    // Waiting for it makes the consumer park as often as possible.
                     while board.consumed.load(Ordering::Acquire) < mine {
                         std::hint::spin_loop();
                     }
@@ -123,7 +120,6 @@ fn idle_thread_parks_and_stops() {
     wait_until(|| waker.is_parked() && board.polls.load(Ordering::SeqCst) >= 2);
     let polls = board.polls.load(Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(50));
-    // The last poll before sleep follows the announcement.
     let further = board.polls.load(Ordering::SeqCst) - polls;
     assert!(further <= 1, "a parked thread polls nothing; it has polled {further} times");
     board.published.store(1, Ordering::Release);
@@ -141,7 +137,6 @@ fn deadline_ends_a_park() {
     let waker = Waker::new().unwrap();
     let thread = AgentThread::spawn(spec(PARKS_AT_ONCE), board.consumer(), clock.clone(), waker.clone()).unwrap();
     let deadline_ns = board.deadline_ns.load(Ordering::SeqCst);
-    // Work without a wake-up: only the deadline finds it.
     board.published.store(1, Ordering::Release);
     wait_until(|| board.consumed.load(Ordering::SeqCst) == 1);
     board.deadline_ns.store(0, Ordering::SeqCst);
@@ -195,8 +190,8 @@ fn only_parked_thread_costs_a_syscall() {
     assert!(!readable(&waker));
 }
 
-/// A sender publishes at the worst moment, after the last idle poll and before the announcement is visible, so it wakes
-/// no thread. The agent plays that sender itself, in `arm`.
+/// A sender publishes after the last idle poll and before the announcement is visible, so it wakes no thread; the agent
+/// plays that sender, in `arm`.
 struct WorstMoment {
     waker: Waker,
     armed: bool,

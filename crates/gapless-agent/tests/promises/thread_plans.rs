@@ -1,4 +1,3 @@
-//! The thread plan, case by case: which agents share a thread, and which threads spin or are downgraded with a note.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::{AgentSpec, CpuMask, IdleStrategy, OptimizeFor, PlanKind, ThreadPlan, plan};
@@ -8,7 +7,6 @@ fn mask(text: &str) -> Option<CpuMask> {
     Some(text.parse().unwrap())
 }
 
-/// A durable node: the agents on a message's path, and one observer.
 fn node() -> Vec<AgentSpec<&'static str>> {
     vec![
         AgentSpec::new("sequencer").hot(),
@@ -19,7 +17,6 @@ fn node() -> Vec<AgentSpec<&'static str>> {
     ]
 }
 
-/// One line for each thread: agents, idle strategy (`hot`, `warm` or `shared`), mask.
 fn picture(plan: &ThreadPlan<&'static str>) -> Vec<String> {
     let picture = |thread: &gapless_agent::PlannedThread<&'static str>| {
         let waiting = match (thread.spec.hot, thread.spec.effective_idle()) {
@@ -52,7 +49,6 @@ fn each_kind_on_each_machine() {
         (Default, Latency, 1, 1, vec![format!("{chain} shared"), "watcher shared".into()], 1),
         (Default, Throughput, 2, 1, vec![format!("{chain} warm"), "watcher shared".into()], 0),
         (Default, Throughput, 3, 0, vec![format!("{chain} warm"), "watcher shared".into()], 0),
-        // From four cores the heaviest stage gets a thread of its own, and one core stays free.
         (
             Default,
             Throughput,
@@ -84,7 +80,7 @@ fn each_kind_on_each_machine() {
             vec!["sequencer+service hot".into(), "journaler hot".into(), "sender hot".into(), "watcher shared".into()],
             0,
         ),
-        // Fewer cores than wanted: the business logic first, then the heaviest; the last with a core shares it.
+        // The business logic first, then the heaviest; the last with a core shares it.
         (
             Max,
             Throughput,
@@ -187,7 +183,6 @@ fn core_is_lent_within_its_mask() {
     agents[2].cpus = mask("[1]");
     agents[1].cpus = mask("[0]");
     agents[3].cpus = mask("[0]");
-    // The service keeps its core: the others are pinned to that of the caller.
     let apart = plan(PlanKind::Max, OptimizeFor::Latency, &agents, 2, 1);
     assert_eq!(
         picture(&apart),

@@ -1,4 +1,3 @@
-//! D8: epoch time is monotonic time, anchored to the wall clock and slowly slewed to it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::clock::SLEW_PPM_MAX;
@@ -124,8 +123,7 @@ fn real_clocks_match_the_system() {
             })
             .collect();
         readers.into_iter().for_each(|reader| reader.join().unwrap());
-        // Read between two readings of the system clock, so it must lie between them, however busy the machine is; a
-        // millisecond for the error of the counter before its correction.
+        // Between two readings of the system clock; a millisecond for the counter's error before its correction.
         let system = Clock::system();
         let before = system.now().monotonic_ns;
         let between = clock.now().monotonic_ns;

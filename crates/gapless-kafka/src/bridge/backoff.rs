@@ -1,24 +1,18 @@
 //! [`RetryBackoff`]: growing pauses between attempts at the same thing.
 
-/// The first pause, ns.
 const FIRST_NS: u64 = 100_000_000;
-/// The longest pause, ns.
 const LONGEST_NS: u64 = 30_000_000_000;
-/// A thing that has held for so long begins with the first pause again, ns.
+/// Holding for so long resets the pause.
 const HELD_NS: u64 = 60_000_000_000;
 
-/// Pauses between attempts. Times are ns of the monotonic clock.
 #[derive(Debug, Default)]
 pub(super) struct RetryBackoff {
     length_ns: u64,
-    /// Time of the next attempt.
     due_ns: Option<u64>,
-    /// Time of the last attempt.
     tried_ns: u64,
 }
 
 impl RetryBackoff {
-    /// Schedules the next attempt after a failed attempt or connection, unless it is already scheduled.
     pub(super) fn fail(&mut self, now_ns: u64) {
         if self.due_ns.is_some() {
             return;
@@ -28,7 +22,6 @@ impl RetryBackoff {
         self.due_ns = Some(now_ns + self.length_ns);
     }
 
-    /// True, once, when it is time for the next attempt.
     pub(super) fn take_due(&mut self, now_ns: u64) -> bool {
         let is_due = self.due_ns.take_if(|due_ns| *due_ns <= now_ns).is_some();
         if is_due {
@@ -37,7 +30,6 @@ impl RetryBackoff {
         is_due
     }
 
-    /// Time of the next attempt.
     pub(super) const fn due_ns(&self) -> Option<u64> {
         self.due_ns
     }

@@ -1,4 +1,4 @@
-//! [`BrokerClients`]: the producer, the consumers of inbox and leases, and the topics, as inputs of the core.
+//! [`BrokerClients`]: the broker's clients and topics, as inputs of the core.
 
 use super::backoff::RetryBackoff;
 use super::ready::{ReadySources, WorkSource};
@@ -20,36 +20,28 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Events of one client that are taken before others have their turn.
 const STREAK_MAX: usize = 256;
 
-/// The clients of the broker.
 pub(super) struct BrokerClients {
     ready: Arc<ReadySources>,
     connection: BrokerConnection,
     options: ProducerOptions,
     topics: OwnTopics,
-    /// The producer was opened once, and the core was started then.
     has_opened: bool,
     producer: Option<Producer>,
     bundles: Bundles,
-    /// A producer that is of no use any more, until all of its records have their reports.
+    /// Unusable, until all of its records have their reports.
     failed: Option<Producer>,
     inbox: Option<Consumer>,
     presence: Option<Consumer>,
     preparing: Option<Receiver<TopicPreparation>>,
-    /// Reason for which the own inbox has begun again, once its topic is there.
     inbox_lost: Option<String>,
-    /// The producer has failed, and is opened again once the one that failed before has reported on all of its records.
     has_failed: bool,
-    /// First lease to be read, when the consumer of leases is opened again.
     presence_start: StartOffset,
     producer_backoff: RetryBackoff,
     inbox_backoff: RetryBackoff,
     presence_backoff: RetryBackoff,
-    /// The last refusal that the operator was told.
     refused: Option<BrokerError>,
-    /// For the operator.
     pub(super) events: Vec<BridgeEvent>,
 }
 
@@ -84,10 +76,7 @@ impl BrokerClients {
         }
     }
 
-    /// Begins to make sure that both topics are there, on a thread of its own: the broker's answers are waited for.
-    ///
-    /// # Errors
-    /// A machine without threads.
+    /// On a thread of its own, which waits for the broker.
     pub(super) fn prepare(&mut self) -> Result<(), RunError> {
         if self.preparing.is_some() {
             return Ok(());
@@ -101,10 +90,6 @@ impl BrokerClients {
         Ok(())
     }
 
-    /// Looks how far the topics are. `Some` when they are there.
-    ///
-    /// # Errors
-    /// A broker that refuses this bridge.
     pub(super) fn poll_prepared(&mut self) -> Result<Option<Vec<BridgeInput>>, RunError> {
         let Some(preparing) = &self.preparing else { return Ok(None) };
         loop {
@@ -126,7 +111,6 @@ impl BrokerClients {
         }
     }
 
-    /// The topics are there: opens the producer, the first time; otherwise the topics were made again.
     fn open(&mut self) -> Result<Vec<BridgeInput>, RunError> {
         if !self.has_opened {
             self.producer = Some(Producer::open(&self.connection, &self.options)?);
@@ -141,7 +125,6 @@ impl BrokerClients {
         Ok(vec![BridgeInput::InboxLost { incarnation: super::random()?, reason }])
     }
 
-    /// Reads the leases from the beginning.
     pub(super) fn read_presence(&mut self) -> Result<(), RunError> {
         Ok(self.open_presence(StartOffset::Beginning)?)
     }
@@ -153,7 +136,7 @@ impl BrokerClients {
         Ok(())
     }
 
-    /// Closes the consumer of leases, and opens it at the end of the topic after its pause: each lease is written again.
+    /// Skips to the end of the topic: each lease is written again.
     pub(super) fn skip_leases(&mut self, now_ns: u64) {
         self.close_presence(StartOffset::End, now_ns);
     }
@@ -164,14 +147,13 @@ impl BrokerClients {
         self.presence_backoff.fail(now_ns);
     }
 
-    /// Closes the consumer of the inbox, and looks for the topic after its pause. [`BridgeInput::InboxLost`] follows.
+    /// [`BridgeInput::InboxLost`] follows.
     pub(super) fn reopen_inbox(&mut self, reason: String, now_ns: u64) {
         close(self.inbox.take());
         self.inbox_lost = Some(reason);
         self.inbox_backoff.fail(now_ns);
     }
 
-    /// Withdraws the records that were not sent yet: their reports say so. Those on their way go on.
     pub(super) fn purge_queue(&mut self, into: &mut VecDeque<BridgeInput>) {
         for token in self.bundles.withdraw() {
             into.push_back(undelivered(token, Certainty::Absent, "it waited in the bridge".to_owned()));
@@ -179,10 +161,6 @@ impl BrokerClients {
         self.producer.iter().for_each(Producer::withdraw);
     }
 
-    /// Opens failed clients again, each after its pause.
-    ///
-    /// # Errors
-    /// A machine without threads.
     pub(super) fn retry_due(&mut self, now_ns: u64, into: &mut VecDeque<BridgeInput>) -> Result<(), RunError> {
         let trouble = |error: &BrokerError| BridgeInput::BrokerTrouble { reason: error.to_string() };
         if self.producer_backoff.take_due(now_ns) && self.producer.is_none() {
@@ -208,13 +186,11 @@ impl BrokerClients {
         Ok(())
     }
 
-    /// Time of the next attempt, ns of the monotonic clock.
     pub(super) fn next_attempt_ns(&self) -> u64 {
         let all = [&self.producer_backoff, &self.presence_backoff, &self.inbox_backoff];
         all.into_iter().filter_map(RetryBackoff::due_ns).min().unwrap_or(u64::MAX)
     }
 
-    /// Reads the inbox from an offset.
     pub(super) fn read_inbox(&mut self, offset: i64) -> Result<(), RunError> {
         match &self.inbox {
             Some(inbox) => inbox.restart(StartOffset::Offset(offset))?,
@@ -227,13 +203,12 @@ impl BrokerClients {
         Ok(())
     }
 
-    /// Sends a record, or lets it wait for the end of the turn. Inputs for those that are lost or withheld at once.
+    /// `into` gets inputs for records lost or withheld at once.
     pub(super) fn send(&mut self, outgoing: OutgoingRecord, relays: &mut Relays, into: &mut VecDeque<BridgeInput>) {
         let ready = self.bundles.add(outgoing, &mut |request| relays.begin(request, into));
         self.hand_over(ready, into);
     }
 
-    /// The turn is over: sends the records that have waited for it.
     pub(super) fn flush_bundles(&mut self, relays: &mut Relays, into: &mut VecDeque<BridgeInput>) {
         let ready = self.bundles.flush_ready(&mut |request| relays.begin(request, into));
         self.hand_over(ready, into);
@@ -248,10 +223,6 @@ impl BrokerClients {
         }
     }
 
-    /// Hands a record to the producer.
-    ///
-    /// # Errors
-    /// It is lost at once, and no report follows.
     fn produce(&self, record: &ProducerRecord) -> Result<(), AppendFailure> {
         let ProducerRecord { number, topic, record } = record;
         let headers: Vec<(&str, &[u8])> = record.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
@@ -268,15 +239,11 @@ impl BrokerClients {
         })
     }
 
-    /// Whether records have no report yet. Reports come without a wake-up.
+    /// Reports come without a wake-up.
     pub(super) fn has_pending_reports(&self) -> bool {
         self.producer.iter().chain(&self.failed).any(|producer| producer.pending() > 0)
     }
 
-    /// Takes what the clients have.
-    ///
-    /// # Errors
-    /// A client that cannot be opened again.
     pub(super) fn take(&mut self, into: &mut VecDeque<BridgeInput>) -> Result<(), RunError> {
         let waker = self.ready.waker(WorkSource::Broker);
         let mut context = Context::from_waker(&waker);
@@ -368,7 +335,7 @@ impl BrokerClients {
         let Some(error) = trouble else { return Ok(true) };
         self.report_refusal(error.clone());
         let now_ns = super::now().monotonic_ns;
-        // A record that is too large for a consumer is one of which it finds no end.
+        // A consumer finds no end of a record that is too large for it.
         if matches!(error.kind, BrokerErrorKind::Unreadable | BrokerErrorKind::TooLarge) {
             // The error would repeat until the core has decided.
             match topic {
@@ -380,7 +347,7 @@ impl BrokerClients {
         }
         if error.is_fatal {
             match topic {
-                // Records that it has not given are read again: those that the core has seen are known to it.
+                // Repeated records are known to the core.
                 Topic::Presence => self.close_presence(StartOffset::Beginning, now_ns),
                 Topic::Inbox => self.reopen_inbox(format!("the reader of the inbox has failed: {error}"), now_ns),
             }
@@ -389,7 +356,6 @@ impl BrokerClients {
         let restart = match (error.kind, topic) {
             (BrokerErrorKind::UnknownTopic | BrokerErrorKind::OffsetOutOfRange, Topic::Inbox) => {
                 self.inbox_lost = Some(format!("the inbox was lost: {error}"));
-                // The error may repeat, also for the topic that is made next.
                 close(self.inbox.take());
                 true
             }
@@ -404,7 +370,6 @@ impl BrokerClients {
         Ok(true)
     }
 
-    /// Tells the operator of a refusal, once.
     fn report_refusal(&mut self, error: BrokerError) {
         let is_refusal = matches!(
             error.kind,
@@ -416,7 +381,6 @@ impl BrokerClients {
         }
     }
 
-    /// Waits up to `timeout` until sent records are acknowledged: the last step of an end.
     pub(super) fn flush(&mut self, relays: &mut Relays, timeout: Duration) {
         let mut ignored = VecDeque::new();
         let ready = self.bundles.flush_all(&mut |request| relays.begin(request, &mut ignored));
@@ -428,32 +392,30 @@ impl BrokerClients {
     }
 }
 
-/// Closes a client on a thread of its own: it waits for threads and connections.
+/// On a thread of its own, because it waits for threads and connections.
 fn close<T: Send + 'static>(client: Option<T>) {
     if let Some(client) = client {
         let closing = std::thread::Builder::new().name("gapless-closing".to_owned());
-        // Without a thread it is closed here.
         let _ = closing.spawn(move || drop(client));
     }
 }
 
-/// A record that is known not to be appended, or may be.
 fn undelivered(token: DeliveryToken, certainty: Certainty, reason: String) -> BridgeInput {
     BridgeInput::Delivered { token, result: Err(AppendFailure { certainty, reason }) }
 }
 
-/// The report on one of the records in a record of the producer.
 fn delivered(token: DeliveryToken, delivery: &DeliveryReport) -> BridgeInput {
     let DeliveryReport { persistence, offset, error, .. } = delivery;
     match (*persistence, *offset) {
-        // The place is not known where the first acknowledgement was lost: no call is after a mark, and a mark is written again.
+        // Where the first acknowledgement was lost, the place is unknown; only a mark needs it, and it is written
+        // again.
         (RecordPersistence::Persisted, offset) if offset.is_some() || !matches!(token, DeliveryToken::Mark(_)) => {
             let (offset, append_time_ms) = (offset.unwrap_or(-1), delivery.append_time_ms.unwrap_or(-1));
             BridgeInput::Delivered { token, result: Ok(RecordPlace { offset, append_time_ms }) }
         }
         (persistence, _) => {
-            // Only a refusal of the first attempt is certain: a broker that has replicated a record and then lost the lead refuses it, yet the
-            // new leader has it, also if that one refuses the second attempt.
+            // Only a refusal of the first attempt is certain: a broker that replicated a record and then lost the lead
+            // refuses it, yet the new leader has it.
             let certainty = match error.as_ref().map(|error| error.kind) {
                 _ if persistence != RecordPersistence::NotPersisted || !delivery.is_first_attempt => {
                     Certainty::Doubtful
@@ -469,7 +431,7 @@ fn delivered(token: DeliveryToken, delivery: &DeliveryReport) -> BridgeInput {
     }
 }
 
-/// Converts a record for the core. Headers that do not decode are omitted, and the core refuses the record.
+/// Headers that do not decode are omitted; the core then refuses the record.
 fn record_of(read: &crate::client::ReceivedRecord<'_>) -> record::KafkaRecord {
     let headers = read.headers().unwrap_or_default();
     let headers = headers.into_iter().filter_map(|(name, value)| record::header(name, value));

@@ -1,4 +1,4 @@
-//! [`DomainCalls`]: calls of the domain for requests of others.
+//! Calls of the domain for requests of others.
 
 use super::ready::{ReadySources, WorkSource};
 use crate::bridge_core::BridgeInput;
@@ -15,15 +15,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Callers that are kept: each has a table, of which a process has 1,024 at most.
+/// Each caller has a table, of which a process has at most 1,024.
 const CALLERS_MAX: usize = 512;
 
 type CallerKey = (String, TypeDescription, TypeDescription);
 
-/// Calls under way, and the callers that they are made by.
 pub(super) struct DomainCalls {
     ready: Arc<ReadySources>,
-    /// With the count of calls at which each was used last.
     callers: HashMap<CallerKey, (RelayedCaller, u64)>,
     made: u64,
     under_way: HashMap<CallId, Call<Vec<u8>>>,
@@ -34,7 +32,6 @@ impl DomainCalls {
         Self { ready, callers: HashMap::new(), made: 0, under_way: HashMap::new() }
     }
 
-    /// Makes a call. Its outcome if it has ended already.
     pub(super) fn start(&mut self, domain: &Domain, incoming: IncomingCall) -> Option<BridgeInput> {
         let IncomingCall { call, head, payload, timeout } = incoming;
         let caller = match self.caller(domain, &head) {
@@ -52,7 +49,6 @@ impl DomainCalls {
             hops,
             attempt,
             trace,
-            // The policy of the route is the caller's, in its own domain.
             retry: Retry::Never,
             wait_for_route: None,
             instance,
@@ -62,7 +58,6 @@ impl DomainCalls {
         self.poll(call)
     }
 
-    /// Looks whether a call has ended.
     pub(super) fn poll(&mut self, call: CallId) -> Option<BridgeInput> {
         let Entry::Occupied(mut under_way) = self.under_way.entry(call) else { return None };
         let waker = self.ready.waker(WorkSource::Call(call));
@@ -77,12 +72,10 @@ impl DomainCalls {
         Some(BridgeInput::CallEnded { call, outcome })
     }
 
-    /// Gives a call up.
     pub(super) fn cancel(&mut self, call: CallId) {
         self.under_way.remove(&call);
     }
 
-    /// The caller for a request: of its route and its types.
     fn caller(&mut self, domain: &Domain, head: &RequestHead) -> Result<&RelayedCaller, CallError> {
         self.made += 1;
         let key = (head.route.clone(), request_type(head), reply_type(head));
@@ -103,11 +96,10 @@ impl DomainCalls {
     }
 }
 
-/// The type of a request as its caller writes it.
 fn request_type(head: &RequestHead) -> TypeDescription {
     let described = head.request_type.clone().unwrap_or_default();
     match head.encoding {
-        // A caller that knows no types: the route reads JSON, and answers in JSON.
+        // A caller that knows no types gets JSON.
         Encoding::Json => TypeDescription { encoding: Encoding::Json, fingerprint: 0, ..described },
         encoding => TypeDescription { encoding, fingerprint: head.fingerprint, ..described },
     }

@@ -1,18 +1,4 @@
-//! [`Bridge`]: a bridge that runs. One thread has its domain, its clients of the broker and the [`BridgeCore`](crate::BridgeCore)
-//! between them.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `thread` | the thread: inputs to the core, its effects |
-//! | `broker` | the producer, the consumers of inbox and leases |
-//! | `topics` | the topics of inbox and leases |
-//! | `relays` | routes of other machines, served in the domain |
-//! | `calls` | calls of the domain for others |
-//! | `offers` | the routes that the domain serves |
-//! | `backoff` | growing pauses between attempts |
-//! | `ready` | the sources that have something for the thread |
-//! | `status` | the route of the bridge's status |
-//! | `reporter` | events for the operator, on a thread of their own |
+//! [`Bridge`]: one thread owns its domain, its broker clients and the [`BridgeCore`](crate::BridgeCore) between them.
 
 mod backoff;
 mod broker;
@@ -42,7 +28,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use thread::BridgeThread;
 
-/// Longest wait at the end for events that the operator has not taken.
 const EVENTS_MAX: Duration = Duration::from_secs(1);
 
 /// A bridge that runs, until [`Bridge::stop`] or an error. Dropping it stops it and waits for its end.
@@ -54,7 +39,6 @@ pub struct Bridge {
     _status_route: ServedRoute,
 }
 
-/// Shared by the bridge's thread and its owner.
 #[derive(Debug)]
 struct BridgeShared {
     ready: Arc<ReadySources>,
@@ -65,13 +49,11 @@ struct BridgeShared {
 /// An event of a bridge, for its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeEvent {
-    /// The broker, or a topic, cannot be used yet; tried again.
     Waiting(BrokerError),
     /// The broker refuses this user something, or a record.
     Refused(BrokerError),
     /// Records of the inbox were lost before they were read: the bridge begins again.
     InboxLost {
-        /// Reason.
         reason: String,
     },
     /// The bridge has not begun to serve yet.
@@ -79,33 +61,26 @@ pub enum BridgeEvent {
         /// Time since its start, or since its inbox was lost.
         since: Duration,
     },
-    /// An event of the core.
     Notice(BridgeNotice),
-    /// A route of another machine cannot be served here.
     NotRelayed {
-        /// Route.
         route: String,
-        /// Reason.
         reason: String,
     },
     /// An existing topic has other settings than the protocol asks for.
     TopicDiffers {
-        /// Topic.
         topic: String,
-        /// Differences.
         differences: Vec<TopicDifference>,
     },
-    /// Records that changed nothing, counted from the start: at the end, and after each minute in which there were more.
+    /// Records that changed nothing since the start: at the end, and after each minute with more of them.
     Ignored(Counters),
-    /// Events had no room, because those before them were not taken.
+    /// The operator took earlier events too slowly.
     Dropped {
-        /// Number.
         events: u64,
     },
 }
 
 impl BridgeEvent {
-    /// Returns its kind, for programs.
+    /// Returns its kind as a stable name, for programs.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -174,7 +149,6 @@ pub enum RunError {
     /// A topic was made with settings under which the protocol does not hold.
     #[error("the topic {topic} cannot be used: {reason}")]
     Topic {
-        /// Topic.
         topic: String,
         /// Found and expected settings.
         reason: String,
@@ -184,19 +158,15 @@ pub enum RunError {
     Ended(#[from] BridgeError),
     /// The operating system refuses something.
     #[error("{operation}: {error}")]
-    System {
-        /// Operation.
-        operation: &'static str,
-        /// Error of the operating system.
-        error: io::Error,
-    },
+    System { operation: &'static str, error: io::Error },
 }
 
 impl Bridge {
-    /// Opens the domain of the file and starts the bridge's thread, which waits for the broker where that is not there yet. `on_event` is called
-    /// on a thread of its own. Events that it does not take in time, beyond 1,024 that wait, are dropped and counted.
+    /// Opens the domain of the file and starts the bridge's thread, which waits for an unreachable broker. `on_event`
+    /// is called on a thread of its own; beyond 1,024 waiting events, further ones are dropped and counted.
     ///
     /// # Errors
+    ///
     /// A secret that cannot be read, a domain that cannot be opened, a machine without threads or descriptors.
     pub fn start(config: BridgeConfig, on_event: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
         let process_name = format!("bridge {}", config.name);
@@ -218,7 +188,7 @@ impl Bridge {
         Ok(Self { thread: Some(thread), shared, reporter_end, _status_route: status_route })
     }
 
-    /// Begins a clean stop: nothing new is taken, calls under way have the stop time of the file to end.
+    /// Begins a clean stop: takes nothing new; calls in flight have the file's stop time to end.
     pub fn stop(&self) {
         // Release: pairs with the Acquire of the thread, which is woken after it.
         self.shared.is_stopping.store(true, Ordering::Release);
@@ -234,9 +204,11 @@ impl Bridge {
     /// Stops it if it runs, and waits for its end.
     ///
     /// # Errors
+    ///
     /// The error that has ended it.
     ///
     /// # Panics
+    ///
     /// With the panic of its thread.
     pub fn end(mut self) -> Result<(), RunError> {
         self.stop();
@@ -259,12 +231,10 @@ impl Drop for Bridge {
     }
 }
 
-/// Now, for the core.
 fn now() -> gapless_agent::Now {
     gapless_agent::Now { monotonic_ns: monotonic_ns(), ..gapless_agent::Now::default() }
 }
 
-/// A random number that is not 0.
 fn random() -> Result<u64, RunError> {
     loop {
         let mut bytes = [0; 8];

@@ -1,5 +1,3 @@
-//! [`Offers`]: the routes that the other processes of the domain serve.
-
 use super::ready::{ReadySources, WorkSource};
 use crate::presence::{OfferedInstance, OfferedRoute};
 use gapless_rpc::domain::{KnownRoute, KnownRouteState, RouteWatch};
@@ -7,16 +5,11 @@ use gapless_rpc::{Domain, RpcError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The routes of the domain, watched.
 pub(super) struct Offers {
     _watch: RouteWatch,
 }
 
 impl Offers {
-    /// Begins to watch.
-    ///
-    /// # Errors
-    /// A directory that cannot be watched.
     pub(super) fn watch(domain: &Domain, ready: &Arc<ReadySources>) -> Result<Self, RpcError> {
         let woken = Arc::clone(ready);
         let _watch = domain.watch_routes(move || woken.signal(WorkSource::Routes))?;
@@ -24,13 +17,12 @@ impl Offers {
         Ok(Self { _watch })
     }
 
-    /// The routes of this moment.
     pub(super) fn now(domain: &Domain) -> Vec<OfferedRoute> {
         offered(domain.offered_routes())
     }
 }
 
-/// One route for all of its ordinary instances. Its types are those of the oldest version, which instances of newer ones read, too.
+/// With the types of the oldest version, which newer instances read, too.
 fn offered(known: Vec<KnownRoute>) -> Vec<OfferedRoute> {
     let mut routes = BTreeMap::<String, OfferedRoute>::new();
     for served in known {

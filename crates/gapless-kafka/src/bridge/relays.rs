@@ -1,4 +1,4 @@
-//! [`Relays`]: routes of other machines, served in the domain, and the requests that were taken of them.
+//! Routes of other machines, served in the domain, and their requests.
 
 use super::BridgeEvent;
 use super::backoff::RetryBackoff;
@@ -15,38 +15,30 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Time between two looks for relays that others have drained, ns: not all of them wake.
+/// Interval of looks for drained relays: not all of them wake.
 const DRAIN_CHECK_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// A route that is to be served for others.
 struct WantedRoute {
     remote: RemoteRoute,
-    /// Number of the relay, while there is one.
     number: Option<u64>,
     backoff: RetryBackoff,
-    /// The reason for which it is not served, as the operator was told.
     reported_reason: Option<String>,
 }
 
-/// A request that was taken.
 struct TakenRequest {
     request: RelayedRequest,
-    /// The request has left, or is about to.
     has_begun: bool,
 }
 
-/// Routes served for others.
 pub(super) struct Relays {
     ready: Arc<ReadySources>,
     machine: String,
     wanted: BTreeMap<String, WantedRoute>,
     relays: HashMap<u64, Relay>,
-    /// Time of the next attempt of a route, and of the next look for drained ones, ns of the monotonic clock.
     due_ns: u64,
     drain_check_ns: u64,
     last_number: u64,
     taken: HashMap<RequestId, TakenRequest>,
-    /// Requests whose callers cannot be watched: they give up without a wake-up.
     unwatched: Vec<RequestId>,
     last_request: u64,
 }
@@ -67,7 +59,6 @@ impl Relays {
         }
     }
 
-    /// Serves a route, or changes its description. A failure is tried again.
     pub(super) fn relay(&mut self, domain: &Domain, remote: RemoteRoute, now_ns: u64, events: &mut Vec<BridgeEvent>) {
         let route = remote.route.clone();
         if let Some(wanted) = self.wanted.get_mut(&route) {
@@ -79,7 +70,7 @@ impl Relays {
         self.serve(domain, &route, now_ns, events);
     }
 
-    /// Serves a route as it is wanted. The operator hears of a failure, once for each reason.
+    /// Reports a failure once for each reason.
     fn serve(&mut self, domain: &Domain, route: &str, now_ns: u64, events: &mut Vec<BridgeEvent>) {
         let Some(wanted) = self.wanted.get_mut(route) else { return };
         let failed = match wanted.number.and_then(|number| self.relays.get(&number)) {
@@ -104,19 +95,17 @@ impl Relays {
         }
     }
 
-    /// Serves a route no longer. Requests that were taken keep their way back.
+    /// Requests that were taken keep their way back.
     pub(super) fn withdraw(&mut self, route: &str) {
         if let Some(number) = self.wanted.remove(route).and_then(|wanted| wanted.number) {
             self.relays.remove(&number);
         }
     }
 
-    /// True while the route is served here.
     pub(super) fn serves(&self, route: &str) -> bool {
         self.wanted.get(route).is_some_and(|wanted| wanted.number.is_some())
     }
 
-    /// Serves again what others have drained, and what could not be served, each after its pause.
     pub(super) fn retry_due(&mut self, domain: &Domain, now_ns: u64, events: &mut Vec<BridgeEvent>) {
         if now_ns >= self.drain_check_ns {
             self.drain_check_ns = now_ns + DRAIN_CHECK_INTERVAL_NS;
@@ -134,12 +123,10 @@ impl Relays {
         self.due_ns = all.min().unwrap_or(u64::MAX);
     }
 
-    /// Time of the next attempt, ns of the monotonic clock.
     pub(super) const fn next_attempt_ns(&self) -> u64 {
         self.due_ns
     }
 
-    /// A relay takes no more requests: another process has drained it.
     fn remove_drained(&mut self, number: u64, now_ns: u64) {
         let Some(relay) = self.relays.remove(&number) else { return };
         if let Some(wanted) = self.wanted.get_mut(relay.route()) {
@@ -149,7 +136,6 @@ impl Relays {
         }
     }
 
-    /// Takes the requests that wait at a relay.
     pub(super) fn take(&mut self, number: u64, into: &mut VecDeque<BridgeInput>) {
         let Some(relay) = self.relays.get_mut(&number) else { return };
         let waker = self.ready.waker(WorkSource::Relay(number));
@@ -173,19 +159,16 @@ impl Relays {
         }
     }
 
-    /// Looks whether the caller of a request has given it up.
     pub(super) fn check_caller(&mut self, id: RequestId, into: &mut VecDeque<BridgeInput>) {
         let Some(TakenRequest { request, .. }) = self.taken.get_mut(&id) else { return };
         if request.is_cancelled() {
             self.taken.remove(&id);
             into.push_back(BridgeInput::GivenUp(id));
         } else if !request.watch(&self.ready.waker(WorkSource::Request(id))) && !self.unwatched.contains(&id) {
-            // The route is withdrawn, and with it the wake-up.
             self.unwatched.push(id);
         }
     }
 
-    /// Checks the requests whose callers cannot be watched.
     pub(super) fn check_unwatched(&mut self, into: &mut VecDeque<BridgeInput>) {
         let taken = &self.taken;
         self.unwatched.retain(|id| taken.contains_key(id));
@@ -194,12 +177,11 @@ impl Relays {
         }
     }
 
-    /// Whether requests are to be checked whose callers cannot be watched.
     pub(super) fn has_unwatched(&self) -> bool {
         !self.unwatched.is_empty()
     }
 
-    /// The request goes to the network now. False if its caller no longer wants it: it is given up.
+    /// False if the caller has given the request up.
     pub(super) fn begin(&mut self, id: RequestId, into: &mut VecDeque<BridgeInput>) -> bool {
         let has_begun = self.taken.get_mut(&id).is_some_and(|taken| {
             taken.has_begun = taken.request.begin();
@@ -212,10 +194,8 @@ impl Relays {
         has_begun
     }
 
-    /// Ends a request.
     pub(super) fn end(&mut self, id: RequestId, outcome: CallOutcome) {
         let Some(TakenRequest { request, has_begun }) = self.taken.remove(&id) else { return };
-        // A caller that hears nothing of it has given it up.
         let _is_heard = match outcome {
             CallOutcome::Reply(reply) => request.reply(&reply),
             CallOutcome::Refused(refusal) => request.refuse(&refusal),
@@ -233,7 +213,6 @@ fn instances_of(remote: &RemoteRoute) -> Vec<Instance> {
     instances.map(|each| Instance { identity: each.identity, name: each.name.clone() }).collect()
 }
 
-/// Opens the relay of a route.
 fn open(domain: &Domain, remote: &RemoteRoute) -> Result<Relay, RpcError> {
     let builder = domain.relay(&remote.route).describe(remote.request.clone(), remote.reply.clone());
     let mut builder = builder.version(&remote.version).workers(remote.workers);
@@ -243,7 +222,6 @@ fn open(domain: &Domain, remote: &RemoteRoute) -> Result<Relay, RpcError> {
     builder.stands_for(instances_of(remote)).open()
 }
 
-/// Changes the description of a route that is served.
 fn describe(relay: &Relay, remote: &RemoteRoute) -> Result<(), RpcError> {
     relay.set_description(remote.request.clone(), remote.reply.clone())?;
     relay.set_metadata(remote.version.clone(), remote.metadata.clone())?;
@@ -251,7 +229,6 @@ fn describe(relay: &Relay, remote: &RemoteRoute) -> Result<(), RpcError> {
     relay.set_stands_for(instances_of(remote))
 }
 
-/// The head of a request that was taken.
 fn head_of(request: &RelayedRequest, machine: &str) -> RequestHead {
     let (request_type, caller) = (request.request_type(), request.caller());
     RequestHead {
@@ -299,7 +276,6 @@ mod tests {
         }
     }
 
-    /// Two members of one domain, of which the second watches.
     fn domains(folder: &tempfile::TempDir) -> [Domain; 2] {
         let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
         [open(), open()]
@@ -330,7 +306,6 @@ mod tests {
         let ([domain, member], mut events) = (domains(&folder), Vec::new());
         let mut relays = Relays::new(Arc::default(), "m1");
         relays.relay(&domain, remote("1.0"), SECOND, &mut events);
-        // The other member waits until the route has gone.
         let draining = std::thread::spawn(move || {
             until("it is drained", || {
                 member.drain_route(ROUTE, None, PATIENCE).is_ok_and(|changed| !changed.is_empty())
@@ -346,7 +321,6 @@ mod tests {
         relays.retry_due(&domain, relays.next_attempt_ns(), &mut events);
         assert_eq!((relays.relays.len(), relays.next_attempt_ns(), events), (1, u64::MAX, vec![]));
         assert!(relays.relays.values().all(Relay::is_served));
-        // Drained without a wake-up: the next look finds it.
         relays.relays.values().for_each(Relay::drain);
         relays.retry_due(&domain, relays.drain_check_ns, &mut Vec::new());
         assert!(relays.relays.is_empty() && relays.next_attempt_ns() > relays.drain_check_ns - DRAIN_CHECK_INTERVAL_NS);

@@ -1,29 +1,21 @@
-//! [`Reporter`]: events for the operator, on a thread of its own. An operator that takes none, as a full pipe does, stops nothing.
+//! On a thread of its own: an operator that takes no events (a full pipe) stops nothing.
 
 use super::{BridgeEvent, RunError};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Events that wait at most.
 const WAITING_MAX: usize = 1024;
 
-/// The sender of events. The thread ends after the last one.
 pub(super) struct Reporter {
     events: SyncSender<BridgeEvent>,
-    /// Events that had no room, and of which nothing was told yet.
     dropped: u64,
 }
 
-/// The end of the thread, to wait for.
 #[derive(Debug)]
 pub(super) struct ReporterEnd(Mutex<Receiver<()>>);
 
 impl Reporter {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// A machine without threads.
     pub(super) fn start(
         mut on_event: impl FnMut(&BridgeEvent) + Send + 'static,
     ) -> Result<(Self, ReporterEnd), RunError> {
@@ -38,7 +30,6 @@ impl Reporter {
         Ok((Self { events, dropped: 0 }, ReporterEnd(Mutex::new(ended))))
     }
 
-    /// Tells an event, if there is room for it.
     pub(super) fn report(&mut self, event: BridgeEvent) {
         if self.dropped > 0 && self.events.try_send(BridgeEvent::Dropped { events: self.dropped }).is_ok() {
             self.dropped = 0;
@@ -50,7 +41,7 @@ impl Reporter {
 }
 
 impl ReporterEnd {
-    /// Waits until all events are told, for `timeout` at most. The reporter is to be dropped before.
+    /// Drop the reporter before.
     pub(super) fn wait(&self, timeout: Duration) {
         let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout);
         if ended == Err(RecvTimeoutError::Timeout) {
@@ -77,7 +68,6 @@ mod tests {
         (0..sent).for_each(|_| reporter.report(BridgeEvent::Notice(BridgeNotice::BrokerBack)));
         end.wait(Duration::from_millis(1));
         drop(open_pipe);
-        // One is with the thread, or still waits.
         let first: Vec<_> = (0..WAITING_MAX).map(|_| lines.recv().unwrap()).collect();
         assert!(first.iter().all(|event| *event == BridgeEvent::Notice(BridgeNotice::BrokerBack)));
         reporter.report(BridgeEvent::Notice(BridgeNotice::Serving));

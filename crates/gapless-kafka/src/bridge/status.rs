@@ -1,4 +1,4 @@
-//! [`StatusResponder`]: the bridge's status, asked by calls of a hidden route and answered by the bridge's thread.
+//! The bridge's status: asked by calls of a hidden route, answered by the bridge's thread.
 
 use super::ready::WorkSource;
 use super::{BridgeEvent, BridgeShared};
@@ -10,10 +10,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Longest wait for the bridge's thread, which never sleeps for longer.
+/// The bridge's thread never sleeps longer.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
-/// Questions for the status, and the events that a core does not know.
 #[derive(Debug)]
 pub(super) struct StatusResponder {
     brokers: Vec<String>,
@@ -22,10 +21,8 @@ pub(super) struct StatusResponder {
     reasons: Mutex<BrokerReasons>,
 }
 
-/// The last words about the broker.
 #[derive(Clone, Debug, Default)]
 struct BrokerReasons {
-    /// Reason for which the bridge does not serve yet.
     waiting: Option<String>,
     refused: Option<String>,
 }
@@ -35,7 +32,6 @@ impl StatusResponder {
         Self { brokers, started: Instant::now(), requests: Mutex::default(), reasons: Mutex::default() }
     }
 
-    /// Notes an event for the next answers.
     pub(super) fn note(&self, event: &BridgeEvent) {
         let mut reasons = self.reasons.lock().expect("nobody panics with the lock");
         match event {
@@ -48,7 +44,6 @@ impl StatusResponder {
         }
     }
 
-    /// Answers the questions that wait, with one status for all.
     pub(super) fn answer(&self, status: impl FnOnce() -> BridgeStatus) {
         let requests = std::mem::take(&mut *self.requests.lock().expect("nobody panics with the lock"));
         if requests.is_empty() {
@@ -64,14 +59,12 @@ impl StatusResponder {
             status.broker.reason = waiting;
         }
         for question in requests {
-            // A caller that no longer waits has dropped its end.
             let _ = question.send(status.clone());
         }
     }
 }
 
 impl BridgeShared {
-    /// The status, by the bridge's thread. `None` if it does not answer in time.
     fn ask_status(&self) -> Option<BridgeStatus> {
         let (question, answer) = channel();
         self.status.requests.lock().expect("nobody panics with the lock").push(question);
@@ -80,10 +73,6 @@ impl BridgeShared {
     }
 }
 
-/// Serves the status of a bridge in its domain.
-///
-/// # Errors
-/// As [`gapless_rpc::domain::RouteBuilder::handle`].
 pub(super) fn serve(domain: &Domain, shared: &Arc<BridgeShared>) -> Result<ServedRoute, RpcError> {
     let shared = Arc::clone(shared);
     domain.serve(STATUS_ROUTE).hidden().handle(move |_question: Json, _context: &CallContext| {
@@ -113,7 +102,6 @@ mod tests {
     fn status_needs_no_broker() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("domain");
-        // A listener that is gone: its port answers no one.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let bridge = Bridge::start(config(port, directory.to_str().unwrap()), |_| {}).unwrap();
         let domain = Domain::open_directory(&directory, DomainOptions::default()).unwrap();

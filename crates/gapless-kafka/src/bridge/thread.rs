@@ -1,5 +1,3 @@
-//! [`BridgeThread`]: the bridge's thread. It gives the core each input, and does its effects.
-
 use super::broker::BrokerClients;
 use super::calls::DomainCalls;
 use super::offers::Offers;
@@ -21,24 +19,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Longest sleep: a wake-up that is lost costs no more.
+/// Longest delay by a lost wake-up.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
-/// Interval between two checks of requests whose callers cannot be watched.
 const UNWATCHED_INTERVAL: Duration = Duration::from_millis(50);
-/// Between two looks at reports on records: the bridge does nothing at most of them, and is mostly woken by something else before.
 const REPORT_POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Longest wait for acknowledgements at the end.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
-/// Maximum bytes of a record in addition to its payload.
 const HEADERS_ROOM: usize = 64 << 10;
-/// Time for which the broker keeps the records of an inbox: longer than any call, shorter than what a disk should hold.
+/// Longer than any call, short enough for the disk.
 const INBOX_RETENTION: Duration = Duration::from_secs(3600);
-/// Time without service until the operator is told, and between two such words, ns.
+/// Until the first report of a standstill, and between two.
 const REPORT_INTERVAL_NS: u64 = 15_000_000_000;
-/// Time between two words about ignored records, ns.
 const IGNORED_INTERVAL_NS: u64 = 60_000_000_000;
 
-/// The state of the bridge's thread.
 pub(super) struct BridgeThread {
     ready: Arc<ReadySources>,
     shared: Arc<BridgeShared>,
@@ -52,17 +44,13 @@ pub(super) struct BridgeThread {
     calls: DomainCalls,
     inputs: VecDeque<BridgeInput>,
     effects: Vec<Effect>,
-    /// Start of the standstill, and time of its next report, ns of the monotonic clock.
+    /// Start and next report, monotonic ns.
     not_serving: Option<(u64, u64)>,
-    /// Ignored records as the operator was told of them, and when that was, ns of the monotonic clock.
+    /// As last reported, with the time, monotonic ns.
     ignored: (Counters, u64),
 }
 
 impl BridgeThread {
-    /// Creates the thread's state without any connection.
-    ///
-    /// # Errors
-    /// A secret that cannot be read, a machine without random numbers.
     pub(super) fn new(
         config: BridgeConfig,
         domain: Domain,
@@ -74,10 +62,9 @@ impl BridgeThread {
         let process = format!("process {}", std::process::id());
         let connection = BrokerConnection::from_config(&config).map_err(RunError::Secret)?;
         let compression = config.compression;
-        // Headers fit in addition to the longest segment.
         let record_bytes_max =
             (config.limits.segment_bytes + HEADERS_ROOM).max(ProducerOptions::default().record_bytes_max);
-        // The broker measures whole batches: one that is too large has a record that is.
+        // The broker measures whole batches.
         let batch_bytes_max =
             ProducerOptions::default().batch_bytes_max.min(config.limits.segment_bytes + SEGMENT_HEADERS_BYTES);
         let options = ProducerOptions { compression, record_bytes_max, batch_bytes_max, ..ProducerOptions::default() };
@@ -104,10 +91,6 @@ impl BridgeThread {
         })
     }
 
-    /// Runs to the end of the bridge.
-    ///
-    /// # Errors
-    /// The error that ends it.
     pub(super) fn run(mut self) -> Result<(), RunError> {
         self.ready.attach();
         let _offers = Offers::watch(&self.domain, &self.ready)?;
@@ -146,7 +129,6 @@ impl BridgeThread {
         Ok(())
     }
 
-    /// Opens failed clients again, each after its pause.
     fn retry_due(&mut self) -> Result<(), RunError> {
         let now_ns = now().monotonic_ns;
         self.broker.retry_due(now_ns, &mut self.inputs)?;
@@ -176,7 +158,6 @@ impl BridgeThread {
         until_tick.min(longest).min(until_attempt)
     }
 
-    /// Looks at a source that has something.
     fn handle_source(&mut self, source: WorkSource) -> Result<(), RunError> {
         match source {
             WorkSource::Owner => {
@@ -197,7 +178,7 @@ impl BridgeThread {
             }
             WorkSource::Status => self.shared.status.answer(|| self.status()),
             WorkSource::Routes => {
-                // Only the newest counts, and before the start they would pile up.
+                // Only the newest counts.
                 self.inputs.retain(|input| !matches!(input, BridgeInput::Offers(_)));
                 self.inputs.push_back(BridgeInput::Offers(Offers::now(&self.domain)));
             }
@@ -208,17 +189,14 @@ impl BridgeThread {
         Ok(())
     }
 
-    /// The state of this bridge.
     fn status(&self) -> BridgeStatus {
         let mut status = self.core.status(now());
         status.taken.iter_mut().for_each(|taken| taken.is_served = self.relays.serves(&taken.route));
         status
     }
 
-    /// Gives the core its inputs, also those that follow from effects. The end of the bridge if it has come.
     fn handle_inputs(&mut self) -> Result<Option<Result<(), RunError>>, RunError> {
         if !self.has_started {
-            // No other bridge knows this one yet.
             return Ok(self.has_asked_to_stop.then_some(Ok(())));
         }
         loop {
@@ -239,7 +217,6 @@ impl BridgeThread {
         }
     }
 
-    /// Does an effect. The end of the bridge if that is the effect.
     fn perform(&mut self, effect: Effect) -> Result<Option<Result<(), RunError>>, RunError> {
         match effect {
             Effect::ReadPresence => self.broker.read_presence()?,
@@ -266,13 +243,11 @@ impl BridgeThread {
         Ok(None)
     }
 
-    /// Tells the operator, and notes it for the status.
     fn report(&mut self, event: BridgeEvent) {
         self.shared.status.note(&event);
         self.reporter.report(event);
     }
 
-    /// Tells the operator of a bridge that does not come to serve: now and then.
     fn report_standstill(&mut self) {
         if !self.has_started || self.core.is_serving() || self.has_asked_to_stop {
             self.not_serving = None;
@@ -286,7 +261,6 @@ impl BridgeThread {
         }
     }
 
-    /// Tells the operator of ignored records, if there are more than at the last time, which is so long ago.
     fn report_ignored(&mut self, every_ns: u64) {
         let (counters, reported_ns) = &mut self.ignored;
         let (found, now_ns) = (self.core.counters(), now().monotonic_ns);

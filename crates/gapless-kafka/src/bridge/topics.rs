@@ -1,4 +1,4 @@
-//! The two topics of a bridge: they are made, or looked at, on a thread of their own.
+//! Creates or checks the two topics of a bridge, on a thread of its own.
 
 use super::ready::{ReadySources, WorkSource};
 use super::{BridgeEvent, RunError};
@@ -6,28 +6,21 @@ use crate::client::{BrokerConnection, BrokerError, BrokerErrorKind, TopicCreatio
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// Pause between two attempts to prepare the topics.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Longest wait for the broker's answer about a topic.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// The names and settings of a bridge's two topics.
 #[derive(Clone)]
 pub(super) struct OwnTopics {
     pub(super) inbox: TopicSpec,
     pub(super) presence: TopicSpec,
 }
 
-/// News of the thread.
 pub(super) enum TopicPreparation {
-    /// Not yet; the thread goes on.
     Event(BridgeEvent),
-    /// Not yet, and nothing new.
     Pending,
     Done(Result<(), RunError>),
 }
 
-/// Makes sure that both topics are there. Ends with the first answer that no further attempt can change, and when the receiver is gone.
 pub(super) fn prepare_topics(
     connection: &BrokerConnection,
     topics: &OwnTopics,
@@ -57,7 +50,6 @@ pub(super) fn prepare_topics(
     }
 }
 
-/// Whether another attempt may end otherwise.
 const fn is_transient(error: &BrokerError) -> bool {
     !matches!(
         error.kind,
@@ -81,7 +73,6 @@ fn try_topics(
                     return Err(RunError::Topic { topic, reason: fatal.to_string() });
                 }
                 let event = BridgeEvent::TopicDiffers { topic, differences };
-                // After the end of the bridge there is no receiver.
                 let _ = progress.send(TopicPreparation::Event(event));
             }
         }

@@ -1,5 +1,3 @@
-//! Records of the own inbox.
-
 use super::{BridgeCore, CorePhase, Topic};
 use crate::calls_in::RequestRecord;
 use crate::effects::{BridgeError, BridgeNotice, DeliveryToken, Effect};
@@ -9,7 +7,6 @@ use crate::record::names::{self, BridgeId};
 use crate::record::{EnvelopeContent, KafkaRecord, MalformedRecord, RecordEnvelope, RecordSender, bundle, read};
 
 impl BridgeCore {
-    /// A record of the inbox.
     pub(super) fn read_inbox(&mut self, record: KafkaRecord, place: MarkPlace, now_ns: u64, effects: &mut Vec<Effect>) {
         self.read_one(record, place, false, now_ns, effects);
     }
@@ -43,11 +40,9 @@ impl BridgeCore {
         let append_time_ms = place.time_ms;
         let record = |payload| RequestRecord { sender: &sender, append_time_ms, payload };
         match content {
-            // A mark has an offset of its own.
             EnvelopeContent::Bundle | EnvelopeContent::Mark(_) if is_in_bundle => self.counters.malformed_records += 1,
             EnvelopeContent::Bundle => self.read_bundle(&payload, place, now_ns, effects),
             EnvelopeContent::Mark(words) => self.read_mark(sender.from.as_ref(), &words, place, now_ns, effects),
-            // Records before the mark are not for this incarnation.
             _ if !self.is_marked() => {}
             EnvelopeContent::Request(..) if is_for_earlier => self.discard(&sender, effects),
             // Of a request in segments only the first is answered.
@@ -85,7 +80,6 @@ impl BridgeCore {
         }
     }
 
-    /// A record of another bridge is a sign of life.
     fn note_heard(&mut self, sender: &RecordSender, now_ns: u64, effects: &mut Vec<Effect>) {
         if let Some(from) = sender.from.as_ref().filter(|from| **from != self.id)
             && self.peers.note_heard(from, now_ns)
@@ -95,10 +89,9 @@ impl BridgeCore {
         }
     }
 
-    /// Answers a request to an earlier incarnation, which nothing begins any more.
     fn discard(&mut self, sender: &RecordSender, effects: &mut Vec<Effect>) {
         if self.calls_in.is_known(sender) {
-            // An earlier incarnation of this process has begun it: a broker has repeated the record.
+            // An earlier incarnation of this process has begun it: the broker repeated the record.
             self.counters.repeated_requests += 1;
         } else if let Some(from) = &sender.from {
             let record = self.writer.control("discarded", &sender.correlation, Some(from.incarnation));
@@ -143,7 +136,7 @@ impl BridgeCore {
                 self.is_lease_due = true;
             }
         } else if self.is_marked() {
-            // Another process has the name now: no record after its mark is for this one.
+            // Another process has the name: no record after its mark is for this one.
             let error = BridgeError::NameTaken {
                 name: self.id.name.to_string(),
                 own: format!("{} ({:016x})", self.process_name(), self.id.incarnation),

@@ -1,5 +1,3 @@
-//! [`BridgeInput`]: an event for a core.
-
 use crate::calls_out::{AppendFailure, OutgoingCall, RecordPlace};
 use crate::effects::{CallId, DeliveryToken, RequestId};
 use crate::outcome::CallOutcome;
@@ -23,56 +21,41 @@ pub struct ReadRecord {
 /// An event for a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeInput {
-    /// The first one.
     Start,
-    /// A record was read, in the order of the topic's offsets.
+    /// In the order of the topic's offsets.
     Record(ReadRecord),
-    /// The producer's report on a record of [`Effect::Send`](crate::effects::Effect::Send): one for each, but for those of
-    /// [`BridgeInput::Withheld`].
+    /// Report on a record of [`Effect::Send`](crate::effects::Effect::Send); none for [`BridgeInput::Withheld`].
     Delivered {
-        /// Name of the record.
         token: DeliveryToken,
-        /// Place of the record, or why it has none.
         result: Result<RecordPlace, AppendFailure>,
     },
-    /// A relay took a request. It gets one [`Effect::End`](crate::effects::Effect::End).
+    /// A relay took a request, which gets one [`Effect::End`](crate::effects::Effect::End).
     Request(OutgoingCall),
-    /// The caller of a request no longer waits. It gets no [`Effect::End`](crate::effects::Effect::End) any more.
+    /// The caller no longer waits; no [`Effect::End`](crate::effects::Effect::End) follows.
     GivenUp(RequestId),
-    /// The caller of a request would not let it begin: none of its records was handed over, and none has a report. It gets no
-    /// [`Effect::End`](crate::effects::Effect::End) any more.
+    /// The caller refused to let its request begin: no record was handed over, no report and no
+    /// [`Effect::End`](crate::effects::Effect::End) follow.
     Withheld(RequestId),
-    /// A call of [`Effect::Start`](crate::effects::Effect::Start) has ended.
     CallEnded {
-        /// Call.
         call: CallId,
-        /// Outcome.
         outcome: CallOutcome,
     },
-    /// The ordinary instances of all routes of the own domain, whether offered or not: at the start, and when they change.
+    /// Ordinary instances of all routes of the own domain, offered or not: at the start and when they change.
     Offers(Vec<OfferedRoute>),
-    /// The client's words about a broker that it cannot reach. Only later reasons name them.
+    /// The client's words; used in later reasons only.
     BrokerTrouble {
-        /// Words.
         reason: String,
     },
-    /// The next record of a topic cannot be read, and those after it only without it.
     Unreadable {
-        /// Topic.
         topic: Topic,
-        /// The client's words.
         reason: String,
     },
-    /// Records of the own inbox were lost before they were read: the topic was made again, or has deleted them. The bridge begins again
-    /// under another incarnation.
+    /// The topic of the inbox was made again or has deleted unread records: the bridge begins again as another
+    /// incarnation.
     InboxLost {
-        /// Random number.
         incarnation: u64,
-        /// Reason.
         reason: String,
     },
-    /// The bridge is to stop.
     Stop,
-    /// Time has passed.
     Tick,
 }

@@ -1,5 +1,3 @@
-//! Leases: those of others and the routes that follow from them, and the own one.
-
 use super::{BridgeCore, CorePhase, Topic};
 use crate::effects::{BridgeNotice, DeliveryToken, Effect};
 use crate::peers::{LeaseChange, LeaseTime, PeerIndex, ReplacedIncarnation};
@@ -43,7 +41,7 @@ impl BridgeCore {
                 let own = sender.as_ref().filter(|sender| *sender.name == *name);
                 let is_successor = own.is_some_and(|sender| self.peers.is_other_incarnation(sender));
                 if self.peers.has_lease(&name) && !is_successor {
-                    // Foreign bytes: the last good lease holds as long as it would without them.
+                    // Foreign bytes: the last good lease holds on.
                     self.counters.malformed_records += 1;
                     return;
                 }
@@ -87,7 +85,6 @@ impl BridgeCore {
     }
 
     pub(super) fn notice(&self, notice: BridgeNotice, effects: &mut Vec<Effect>) {
-        // Bridges that were there before, and still are, are named when this one serves.
         if self.is_joined() {
             effects.push(Effect::Notice(notice));
         }
@@ -96,7 +93,7 @@ impl BridgeCore {
     pub(super) fn refuse_lease(&mut self, name: &str, bad: &BadLease, effects: &mut Vec<Effect>) {
         let (bridge, reason) = (name.to_owned(), bad.to_string());
         let words = format!("bridge {bridge} is not used any more: {reason}");
-        // Named once, and not with each renewal; of those that were there before, the ones that are renewed.
+        // Named once, not with each renewal; of those from before, the renewed ones.
         if self.is_joined() && self.refused_leases.get(name) != Some(&reason) && self.refused_leases.len() < PEERS_MAX {
             self.refused_leases.insert(bridge.clone(), reason.clone());
             effects.push(Effect::Notice(BridgeNotice::BadLease { bridge, reason }));
@@ -116,7 +113,6 @@ impl BridgeCore {
         self.update_routes(effects);
     }
 
-    /// Tells the changes of the routes that relays stand for.
     pub(super) fn update_routes(&mut self, effects: &mut Vec<Effect>) {
         if self.phase != CorePhase::Serving {
             return;
@@ -133,7 +129,6 @@ impl BridgeCore {
         self.relayed = routes;
     }
 
-    /// Ends the calls in flight to a lost bridge, and withdraws its routes.
     pub(super) fn lose_peer(&mut self, peer: PeerIndex, reason: &str, effects: &mut Vec<Effect>) {
         let bridge = self.peers.get(peer).id.clone();
         self.calls_out.lose(&bridge, reason, None, &mut self.peers, effects);

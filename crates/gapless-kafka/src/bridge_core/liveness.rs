@@ -1,36 +1,28 @@
-//! Heartbeats, and what follows from those that come back: the state of the broker and the broker's clock.
-
 use super::{BridgeCore, CorePhase, Topic};
 use crate::broker_time::BrokerTime;
 use crate::calls_out::RecordPlace;
 use crate::effects::{BridgeNotice, DeliveryToken, Effect};
 use crate::peers::PeerState;
 
-/// The end of a topic, as far as it was read.
 #[derive(Debug, Default)]
 pub(super) struct TopicEnd {
     pub(super) time: BrokerTime,
-    /// Offset after the last record, and its append time.
     pub(super) next: Option<(i64, i64)>,
-    /// Time at which the last own record came back, ns of the monotonic clock.
     pub(super) echo_ns: u64,
     unread: Option<UnreadRecords>,
 }
 
-/// Own records that were appended one after the other, and of which none was read.
 #[derive(Clone, Copy, Debug)]
 struct UnreadRecords {
-    /// Offset of the first.
     offset: i64,
-    /// Times of the first and the last report, ns of the monotonic clock.
     first_ns: u64,
     last_ns: u64,
 }
 
 impl TopicEnd {
-    /// Notes a record. False for one that was read before.
+    /// False for a record that was read before.
     pub(super) fn read(&mut self, offset: i64, append_time_ms: i64, now_ns: u64) -> bool {
-        // A topic that was made again counts from 0, and its records are younger.
+        // A recreated topic counts from 0, and its records are younger.
         if self.next.is_some_and(|(next, last_ms)| offset < next && append_time_ms <= last_ms) {
             return false;
         }
@@ -40,8 +32,7 @@ impl TopicEnd {
         true
     }
 
-    /// An own record was appended. After a gap of more than `gap_ns` the count begins again: the broker was away, and
-    /// its reader may take longer to come back.
+    /// After a gap the broker was away, and its reader may take longer to come back.
     fn appended(&mut self, offset: i64, gap_ns: u64, now_ns: u64) {
         if offset < 0 || self.next.is_some_and(|(next, _)| offset < next) {
             return;
@@ -54,7 +45,6 @@ impl TopicEnd {
         };
     }
 
-    /// True, once, if own records were appended for so long without being read.
     fn is_stuck(&mut self, time_ns: u64) -> bool {
         let stuck = self.unread.take_if(|unread| unread.last_ns - unread.first_ns >= time_ns);
         stuck.is_some()
@@ -63,27 +53,23 @@ impl TopicEnd {
 
 #[derive(Debug, Default)]
 pub(super) struct BrokerState {
-    /// Time since which nothing has come back, ns of the monotonic clock.
     pub(super) lost_ns: Option<u64>,
-    /// Time since which own records have come back, ns of the monotonic clock; `None` before the first.
     pub(super) connected_ns: Option<u64>,
-    /// The client's last reason.
     pub(super) last_reason: String,
 }
 
 impl BridgeCore {
-    /// True while own records come back as they should, so that the silence of others says something about them.
+    /// True while own records come back; otherwise the silence of others says nothing about them.
     pub(super) fn can_judge_peers(&self, now_ns: u64) -> bool {
         let silent_ns = now_ns.saturating_sub(self.echo_ns());
         self.broker.lost_ns.is_none() && self.is_joined() && silent_ns <= 2 * self.interval_ns()
     }
 
-    /// Time until which both topics have given own records back, ns of the monotonic clock.
     pub(super) fn echo_ns(&self) -> u64 {
         self.inbox_end.echo_ns.min(self.presence_end.echo_ns)
     }
 
-    /// A process that was stopped for a while has read nothing meanwhile: it is no sign of others' silence.
+    /// A process that was stopped has read nothing meanwhile: no sign of others' silence.
     pub(super) fn detect_pause(&mut self, now_ns: u64) {
         let pause_ns = now_ns.saturating_sub(self.last_input_ns);
         if self.last_input_ns != 0 && pause_ns > 2 * self.interval_ns() {
@@ -93,7 +79,6 @@ impl BridgeCore {
         self.last_input_ns = now_ns;
     }
 
-    /// The reason for which nothing can be sent, if the broker is lost.
     pub(super) fn broker_loss_reason(&self, now_ns: u64) -> Option<String> {
         let BrokerState { lost_ns, last_reason, .. } = &self.broker;
         let seconds = now_ns.saturating_sub((*lost_ns)?) / 1_000_000_000;
@@ -101,7 +86,6 @@ impl BridgeCore {
         Some(format!("the broker of bridge {} cannot be reached since {seconds} s{more}", self.id.name))
     }
 
-    /// An own record has come back, which was `sent` at that time of the monotonic clock, ns.
     pub(super) fn echo(
         &mut self,
         topic: Topic,
@@ -128,7 +112,6 @@ impl BridgeCore {
             self.broker.connected_ns.get_or_insert(now_ns);
             let time = self.presence_end.time;
             self.peers.set_lease_ages(|append_ms| time.age_ns(append_ms, now_ns), now_ns);
-            // Bridges that have gone without a word are no news.
             self.peers.expire(now_ns);
             effects.push(Effect::Notice(BridgeNotice::Serving));
             for peer in self.peers.iter().filter(|peer| peer.state == PeerState::Alive) {
@@ -166,7 +149,6 @@ impl BridgeCore {
         }
     }
 
-    /// Looks whether own records come back.
     pub(super) fn check_broker(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
         let echo_ns = self.echo_ns();
         let is_lost = self.is_marked() && now_ns.saturating_sub(echo_ns) >= self.lease_ns();
@@ -180,7 +162,6 @@ impl BridgeCore {
         effects.push(Effect::Notice(BridgeNotice::BrokerLost { reason }));
     }
 
-    /// Notes that an own heartbeat was appended.
     pub(super) fn note_appended(&mut self, token: DeliveryToken, place: Option<&RecordPlace>, now_ns: u64) {
         let gap_ns = 2 * self.interval_ns();
         let end = match token {
@@ -193,7 +174,6 @@ impl BridgeCore {
         }
     }
 
-    /// Looks for a reader that gives none of the records that are appended.
     pub(super) fn check_readers(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
         let lease_ns = self.lease_ns();
         let is_mark_late =
@@ -210,8 +190,8 @@ impl BridgeCore {
         }
     }
 
-    /// Goes on after a record that cannot be read. Requests and replies are lost with a record of the inbox, so that the bridge begins again
-    /// and their callers hear of it. A lease is written again soon.
+    /// A record of the inbox loses requests and replies: the bridge begins again, so that callers hear of it. A lease
+    /// is written again soon.
     pub(super) fn skip_unreadable(&mut self, topic: Topic, reason: String, effects: &mut Vec<Effect>) {
         self.counters.unreadable_records += 1;
         self.broker.last_reason.clone_from(&reason);

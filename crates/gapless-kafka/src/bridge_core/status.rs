@@ -1,5 +1,3 @@
-//! The state of a bridge, for its operator.
-
 use super::{BridgeCore, CorePhase};
 use crate::record::PROTOCOL_VERSION;
 use crate::route_filter::any_matches;
@@ -9,8 +7,8 @@ use crate::status::{
 use gapless_agent::Now;
 
 impl BridgeCore {
-    /// The state at a time, of which only the monotonic clock is read. Process id, running time, addresses and refusals of the broker are left
-    /// to the core's owner, and so is [`TakenRouteStatus::is_served`].
+    /// The state at `now`, of which only the monotonic clock is read. Process id, running time, addresses, refusals of
+    /// the broker and [`TakenRouteStatus::is_served`] are left to the core's owner.
     #[must_use]
     pub fn status(&self, now: Now) -> BridgeStatus {
         let now_ns = now.monotonic_ns;

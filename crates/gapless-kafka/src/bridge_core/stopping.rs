@@ -1,13 +1,10 @@
-//! A bridge that stops, is replaced, or begins again.
-
 use super::{BridgeCore, CorePhase, TopicEnd};
 use crate::effects::{BridgeError, DeliveryToken, Effect};
 use crate::record::RecordWriter;
 use gapless_agent::monotonic::saturating_ns;
 
-/// Between the last reply and the tombstone, which is in another topic and is not to overtake it, ns.
+/// Between the last reply and the tombstone, which is in another topic and must not overtake it.
 const LAST_REPLIES_NS: u64 = 200_000_000;
-/// A stop waits so long for the report of its tombstone and of the last replies, ns.
 const LAST_REPORTS_NS: u64 = 1_000_000_000;
 
 impl BridgeCore {
@@ -68,7 +65,6 @@ impl BridgeCore {
         }
     }
 
-    /// Ends every call.
     pub(super) fn end_calls(&mut self, reason: &str, now_ns: u64, effects: &mut Vec<Effect>) {
         self.calls_out.end_all(reason, &mut self.peers, effects);
         self.with_calls_in(now_ns, effects, |calls, context| calls.cancel_all(Some(reason), context));

@@ -1,5 +1,3 @@
-//! Replies: hand-over to the producer, its reports, and the repetition of those that could not be sent.
-
 use super::request_history::KnownRequest;
 use super::{CallsIn, InputContext, ReplyAddress};
 use crate::calls_out::{AppendFailure, Certainty};
@@ -9,23 +7,19 @@ use crate::outcome::{CallFailure, CallOutcome};
 use crate::record::{KafkaRecord, RecordWriter, ReplyHead, SegmentPlace};
 use crate::segments::split;
 
-/// Half of the pause before the second repetition of a reply that could not be sent, ns; each pause is twice the one before.
+/// Half of the pause before the second repetition, doubled each time.
 const PAUSE_NS: u64 = 125_000_000;
-/// Repetitions of a reply that could not be sent, in half a minute.
+/// Takes half a minute.
 const ATTEMPTS_MAX: u32 = 8;
-/// Replies that wait for their repetition at most.
 const UNSENT_MAX: usize = 4_096;
 
-/// A reply of which the producer has not said everything.
 #[derive(Debug)]
 pub(super) struct ReplyInFlight {
     pub(super) address: ReplyAddress,
     pub(super) pending: u32,
-    /// Of a reply that is sent again: its records, and the number of the attempt.
     pub(super) retry: Option<(Vec<KafkaRecord>, u32)>,
 }
 
-/// A reply that could not be sent, and is sent again after a pause.
 #[derive(Debug)]
 pub(super) struct ReplyRetry {
     pub(super) address: ReplyAddress,
@@ -34,7 +28,6 @@ pub(super) struct ReplyRetry {
 }
 
 impl CallsIn {
-    /// A record of a reply was appended, or not.
     pub(crate) fn delivered(&mut self, reply: u64, failed: Option<AppendFailure>, context: &mut InputContext<'_>) {
         let Some(sent) = self.replies_in_flight.get_mut(&reply) else { return };
         let Some(AppendFailure { certainty, reason }) = failed else {
@@ -53,13 +46,12 @@ impl CallsIn {
             return;
         }
         context.counters.lost_replies += 1;
-        // A short record may pass where a long one did not.
         let reason = format!("the reply could not be sent: {reason}");
         let is_too_long = certainty == Certainty::TooLong;
         let key = (address.topic.to_string(), address.correlation.clone());
         let kept = self.history.get(&key).filter(|_| address.to.is_none());
         let records = match kept {
-            // A program has no leases by which it would know that the broker was away: it waits still.
+            // A program has no leases: it does not know that the broker was away, and waits still.
             Some(KnownRequest::Ended(Some(records))) if !is_too_long => records.clone(),
             _ => {
                 let failure =
@@ -90,7 +82,6 @@ impl CallsIn {
             .insert(self.last_reply, ReplyInFlight { address, pending, retry: Some((records, attempt)) });
     }
 
-    /// Sends an outcome. The records of a program that is no bridge.
     pub(super) fn send(
         &mut self,
         address: &ReplyAddress,

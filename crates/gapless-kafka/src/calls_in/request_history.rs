@@ -1,5 +1,4 @@
-//! `RequestHistory`: requests that were seen, by which a repeated one is recognised. Each sender has a share of its own, so that a busy one does
-//! not make those of others forgotten.
+//! Recognises repeated requests. Each sender has its own share, so that a busy one does not displace those of others.
 
 use crate::effects::CallId;
 use crate::record::KafkaRecord;
@@ -8,35 +7,30 @@ use crate::segments::AssemblyKey;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Requests that have ended are known for so long, ns.
+/// Retention of ended requests.
 const RETENTION_NS: u64 = 60_000_000_000;
-/// Limits of ended requests of bridges, which repeat none; a broker repeats only those of its last batches.
+/// Bridges repeat no requests; a broker repeats only those of its last batches.
 const BRIDGE_LIMITS: HistoryLimits = HistoryLimits { sender: 16 << 10, total: 256 << 10 };
-/// Limits of ended requests of programs: in a minute 1,000 a second of one, and 4,000 of all.
+/// In a minute, 1,000 a second of one program and 4,000 of all.
 const PROGRAM_LIMITS: HistoryLimits = HistoryLimits { sender: 60_000, total: 256 << 10 };
-/// Replies to programs that are no bridges are kept for a repeated request up to this length, with headers, and to this length together.
+/// Limits of a kept reply to a foreign program, with headers, and of all together.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 const KEPT_BYTES_TOTAL: usize = 16 << 20;
 
-/// A request that was seen.
 #[derive(Debug)]
 pub(super) enum KnownRequest {
     Running(CallId),
-    /// Ended, with the reply to a foreign program, if it was kept.
     Ended(Option<Vec<KafkaRecord>>),
 }
 
-/// Ended requests that are known, at most.
 #[derive(Clone, Copy, Debug)]
 struct HistoryLimits {
     sender: usize,
     total: usize,
 }
 
-/// Requests of one sender that have ended, in that order, with the time, ns of the monotonic clock.
 type EndedRequests = VecDeque<(u64, Arc<AssemblyKey>)>;
 
-/// Ended requests of senders of one kind.
 #[derive(Debug)]
 struct Pool {
     limits: HistoryLimits,
@@ -49,7 +43,6 @@ impl Pool {
         Self { limits, senders: HashMap::new(), total: 0 }
     }
 
-    /// Adds a request that has ended now. Returns the requests that are forgotten for it.
     fn add(&mut self, key: Arc<AssemblyKey>, now_ns: u64) -> Vec<Arc<AssemblyKey>> {
         self.total += 1;
         match self.senders.get_mut(&key.0) {
@@ -58,14 +51,13 @@ impl Pool {
         }
         let mut forgotten = self.forget(&key.0, self.limits.sender, now_ns);
         if self.total > self.limits.total {
-            // Senders with more than their share lose their oldest, a quarter of all together: so this is seldom done.
+            // A quarter of all is lost together, so that this happens seldom.
             let share = self.limits.total / 4 * 3 / self.senders.len();
             forgotten.extend(self.forget_all(share, now_ns));
         }
         forgotten
     }
 
-    /// Forgets the oldest of each sender that are too old, or more than `ended_max`.
     fn forget_all(&mut self, ended_max: usize, now_ns: u64) -> Vec<Arc<AssemblyKey>> {
         let senders: Vec<_> = self.senders.keys().cloned().collect();
         senders.into_iter().flat_map(|sender| self.forget(&sender, ended_max, now_ns)).collect()
@@ -89,14 +81,12 @@ impl Pool {
     }
 }
 
-/// Requests that were seen.
 #[derive(Debug)]
 pub(super) struct RequestHistory {
     seen: HashMap<Arc<AssemblyKey>, KnownRequest>,
     bridges: Pool,
     programs: Pool,
     kept_bytes: usize,
-    /// Time of the next look at all senders, ns of the monotonic clock.
     next_expiry_ns: u64,
 }
 
@@ -118,7 +108,6 @@ impl RequestHistory {
         self.seen.insert(key, KnownRequest::Running(call));
     }
 
-    /// Keeps in mind that a request has ended, with the reply where that is to be sent again, and forgets the oldest.
     pub(super) fn end(
         &mut self,
         key: Arc<AssemblyKey>,
@@ -136,7 +125,6 @@ impl RequestHistory {
         self.remove(forgotten);
     }
 
-    /// Keeps another reply to a request that has ended.
     pub(super) fn replace(&mut self, key: &AssemblyKey, reply: &[KafkaRecord]) {
         if let Some(KnownRequest::Ended(kept)) = self.seen.get_mut(key) {
             self.kept_bytes -= kept.as_deref().map_or(0, kept_bytes);
@@ -145,7 +133,6 @@ impl RequestHistory {
         }
     }
 
-    /// Forgets requests that ended long ago, now and then.
     pub(super) fn expire(&mut self, now_ns: u64) {
         if now_ns < self.next_expiry_ns {
             return;
@@ -168,7 +155,6 @@ impl RequestHistory {
     }
 }
 
-/// True if a reply is kept next to others of so many bytes.
 fn has_room(kept: usize, reply: &[KafkaRecord]) -> bool {
     let bytes = kept_bytes(reply);
     bytes <= KEPT_BYTES_MAX && kept + bytes <= KEPT_BYTES_TOTAL
@@ -190,7 +176,6 @@ mod tests {
         Arc::new((sender.to_owned(), number.to_string()))
     }
 
-    /// A reply of that length, most of it in a header.
     fn reply(length: usize) -> Option<Vec<KafkaRecord>> {
         let mut record = KafkaRecord { payload: Some(Vec::new()), ..KafkaRecord::default() };
         let rest = length - length_of(&record);
@@ -208,7 +193,6 @@ mod tests {
         assert!(history.get(&key("gapless.reply.x", 0)).is_some());
         assert!(history.get(&key("b@0000000000000007", 0)).is_none(), "beyond its own share");
         assert!(history.get(&key("b@0000000000000007", 1)).is_some());
-        // No more records of either arrive, and their time expires.
         history.expire(60 * SECOND);
         assert!(history.get(&key("gapless.reply.x", 0)).is_some());
         history.expire(76 * SECOND);

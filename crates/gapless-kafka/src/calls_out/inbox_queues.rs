@@ -1,5 +1,5 @@
-//! `InboxQueues`: requests to each inbox that the producer has not reported, and those that wait for it. When a request has had no
-//! report for a while, later ones are held here: not begun, their deadlines running.
+//! When a request to an inbox has had no report for a while, later ones are held here: not begun, their deadlines
+//! running.
 
 use crate::broker_time::BrokerTime;
 use crate::effects::RequestId;
@@ -7,20 +7,16 @@ use crate::presence::PEERS_MAX;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Lateness of a record that is taken for granted, ms: the clock of an inbox is known no better.
+/// The clock of an inbox is known no better.
 const LATENESS_MS: i64 = 100;
-/// Age of the newest delivery report after which it says too little about the clock of an inbox, which may have been set since, ns.
+/// The inbox's clock may have been set since.
 const CLOCK_AGE_MAX_NS: u64 = 5_000_000_000;
 
-/// Requests on their way to one inbox.
 #[derive(Debug, Default)]
 struct InboxQueue {
-    /// Requests with records that have no report, in their order.
     unreported: VecDeque<UnreportedRequest>,
-    /// Requests that wait, in their order; some have ended.
     held: VecDeque<RequestId>,
     clock: BrokerTime,
-    /// Time of the newest delivery report, ns of the monotonic clock.
     reported_ns: Option<u64>,
 }
 
@@ -28,21 +24,17 @@ struct InboxQueue {
 struct UnreportedRequest {
     request: RequestId,
     records: u32,
-    /// Time of its hand-over, ns of the monotonic clock.
     sent_ns: u64,
 }
 
-/// Place of a queue, good while it has requests.
+/// Valid while the queue has requests.
 pub(super) type QueueIndex = usize;
 
-/// The queues of all inboxes.
 #[derive(Debug)]
 pub(super) struct InboxQueues {
     queues: Vec<InboxQueue>,
     by_inbox: HashMap<Arc<str>, QueueIndex>,
-    /// Time without a report after which a queue is stalled, ns.
     stall_timeout_ns: u64,
-    /// The client has said that it reaches no broker, and has delivered nothing since.
     is_in_trouble: bool,
 }
 
@@ -51,18 +43,16 @@ impl InboxQueues {
         Self { queues: Vec::new(), by_inbox: HashMap::new(), stall_timeout_ns, is_in_trouble: false }
     }
 
-    /// The client cannot reach a broker: until the next delivery a request without a report stalls its queue at once.
+    /// Until the next delivery, a request without a report stalls its queue.
     pub(super) const fn note_trouble(&mut self) {
         self.is_in_trouble = true;
     }
 
-    /// The queue to an inbox.
     pub(super) fn queue(&mut self, inbox: &Arc<str>) -> QueueIndex {
         if let Some(queue) = self.by_inbox.get(inbox) {
             return *queue;
         }
         let is_idle = |queue: &InboxQueue| queue.unreported.is_empty() && queue.held.is_empty();
-        // The queue may be that of a bridge that has gone.
         let idle = self.queues.iter().position(is_idle).filter(|_| self.queues.len() >= 2 * PEERS_MAX);
         let queue = idle.unwrap_or(self.queues.len());
         if idle.is_some() {
@@ -75,7 +65,6 @@ impl InboxQueues {
         queue
     }
 
-    /// True if a request has to wait.
     pub(super) fn is_stalled(&self, queue: QueueIndex, now_ns: u64) -> bool {
         !self.queues[queue].held.is_empty() || self.is_late(queue, now_ns)
     }
@@ -88,25 +77,21 @@ impl InboxQueues {
             .is_some_and(|oldest| now_ns.saturating_sub(oldest.sent_ns) >= stall_timeout_ns)
     }
 
-    /// A request waits.
     pub(super) fn hold(&mut self, queue: QueueIndex, request: RequestId) {
         self.queues[queue].held.push_back(request);
     }
 
-    /// Takes the next request that waits, if it may be sent now.
     pub(super) fn next(&mut self, queue: QueueIndex, now_ns: u64) -> Option<RequestId> {
         if self.is_late(queue, now_ns) { None } else { self.queues[queue].held.pop_front() }
     }
 
-    /// The records of a request are handed over.
     pub(super) fn sent(&mut self, queue: QueueIndex, request: RequestId, records: u32, now_ns: u64) {
         self.queues[queue].unreported.push_back(UnreportedRequest { request, records, sent_ns: now_ns });
     }
 
-    /// A record of a request has its report, with its append time where it was appended.
     pub(super) fn reported(&mut self, queue: QueueIndex, request: RequestId, append_time_ms: Option<i64>, now_ns: u64) {
         let queue = &mut self.queues[queue];
-        // Reports of one topic come in the order of its records, but for those that the client refuses itself.
+        // Reports of one topic come in record order, except the client's own refusals.
         if let Ok(at) = queue.unreported.binary_search_by_key(&request, |unreported| unreported.request) {
             queue.unreported[at].records -= 1;
             if queue.unreported[at].records == 0 {
@@ -122,12 +107,11 @@ impl InboxQueues {
         }
     }
 
-    /// The records of a request were not handed over: no report follows.
     pub(super) fn withdraw(&mut self, queue: QueueIndex, request: RequestId) {
         self.queues[queue].unreported.retain(|unreported| unreported.request != request);
     }
 
-    /// Append time in its inbox at which a call with this time left is over, as far as the clock of the inbox is known.
+    /// As far as the clock of the inbox is known.
     pub(super) fn deadline_ms(&self, queue: QueueIndex, left_ms: u64, now_ns: u64) -> Option<i64> {
         let queue = &self.queues[queue];
         let is_known =
@@ -163,7 +147,6 @@ mod tests {
         assert!(queues.is_stalled(queue, 503 * MS), "one that waits goes first");
         assert_eq!(queues.next(queue, 503 * MS), Some(RequestId(3)));
         assert_eq!((queues.next(queue, 503 * MS), queues.is_stalled(queue, 503 * MS)), (None, false));
-        // Reports of the client itself come out of turn.
         queues.sent(queue, RequestId(3), 1, 503 * MS);
         queues.reported(queue, RequestId(3), None, 504 * MS);
         queues.withdraw(queue, RequestId(2));

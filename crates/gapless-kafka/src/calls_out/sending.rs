@@ -1,5 +1,3 @@
-//! Hand-over of requests to the producer, and its reports.
-
 use super::inbox_queues::QueueIndex;
 use super::{AppendFailure, CallsOut, Certainty, HeldRequest, RecordPlace, cancel};
 use crate::effects::{DeliveryToken, Effect, OutgoingRecord, RequestId};
@@ -9,7 +7,6 @@ use crate::record::RecordWriter;
 use crate::segments::split;
 
 impl CallsOut {
-    /// Hands the records of a request over, with the time that it has left now.
     pub(super) fn send(
         &mut self,
         writer: &RecordWriter,
@@ -20,7 +17,6 @@ impl CallsOut {
     ) {
         let Some(call) = self.calls.get_mut(&request) else { return };
         if call.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns) {
-            // The deadline ends it, and nothing of it has begun.
             call.unsent = Some(unsent);
             return;
         }
@@ -43,7 +39,6 @@ impl CallsOut {
         }
     }
 
-    /// Sends requests that have waited for reports on earlier ones.
     fn send_held(&mut self, writer: &RecordWriter, queue: QueueIndex, now_ns: u64, effects: &mut Vec<Effect>) {
         while let Some(request) = self.queues.next(queue, now_ns) {
             let unsent = self.calls.get_mut(&request).and_then(|call| call.unsent.take());
@@ -53,12 +48,10 @@ impl CallsOut {
         }
     }
 
-    /// The client cannot reach a broker.
     pub(crate) const fn note_trouble(&mut self) {
         self.queues.note_trouble();
     }
 
-    /// A record of a request was appended, or not.
     pub(crate) fn delivered(
         &mut self,
         writer: &RecordWriter,
@@ -75,7 +68,6 @@ impl CallsOut {
         self.send_held(writer, queue, now_ns, effects);
     }
 
-    /// The queue of a request of which a record has its report.
     fn queue_of_report(&mut self, request: RequestId) -> Option<QueueIndex> {
         if let Some(call) = self.calls.get_mut(&request) {
             call.pending = call.pending.saturating_sub(1);
@@ -110,7 +102,6 @@ impl CallsOut {
                     CallFailure::NotBegun { attempts: call.attempt, reason }
                 };
                 if call.pending > 0 || call.last.is_some() {
-                    // The other segments wait at the bridge.
                     cancel(writer, call, effects);
                 }
                 return self.finish(request, CallOutcome::Failed(failure), peers, effects);
@@ -132,7 +123,6 @@ impl CallsOut {
         }
     }
 
-    /// The caller would not let its request begin: none of its records was handed over.
     pub(crate) fn withhold(
         &mut self,
         writer: &RecordWriter,

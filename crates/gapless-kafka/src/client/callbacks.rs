@@ -1,5 +1,3 @@
-//! Errors and log lines of librdkafka.
-
 use super::errors::BrokerError;
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
@@ -11,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Log line of librdkafka, as an event of `tracing`. Lost connections are a warning here: the bridge says by itself what follows from them.
+/// Lost connections are a warning: the bridge tells the consequences itself.
 pub(super) fn log(level: RDKafkaLogLevel, facility: &str, line: &str) {
     match level {
         RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical | RDKafkaLogLevel::Error => {
@@ -26,11 +24,8 @@ pub(super) fn log(level: RDKafkaLogLevel, facility: &str, line: &str) {
     }
 }
 
-/// Words for errors that concern no single record.
 pub(super) struct ErrorContext {
-    /// The operation that they disturb.
     operation: String,
-    /// The last reason for which a broker was not reached.
     last: Mutex<String>,
 }
 
@@ -39,7 +34,7 @@ impl ErrorContext {
         Self { operation, last: Mutex::new(String::new()) }
     }
 
-    /// An error as librdkafka reports it. "All brokers are down" says why, as the error before it did.
+    /// An error as librdkafka reports it; "All brokers are down" gets the reason of the error before it.
     pub fn error(&self, error: &KafkaError, reason: &str) -> BrokerError {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,8 +50,7 @@ impl ErrorContext {
     }
 }
 
-/// Polls a consumer without waiting; `was_called` is set by its callbacks. `rdkafka` returns `None` for a log line, too, after which
-/// other events may wait, for which no one is woken.
+/// Polls without waiting. `rdkafka` returns `None` for a log line, too; further events may then wait without a wake-up.
 pub(super) fn poll<'a, C: ConsumerContext>(
     consumer: &'a BaseConsumer<C>,
     was_called: &AtomicBool,
@@ -71,7 +65,6 @@ pub(super) fn poll<'a, C: ConsumerContext>(
     }
 }
 
-/// Context of a client that needs no callback but for its log.
 pub(super) struct LoggingContext;
 
 impl ClientContext for LoggingContext {

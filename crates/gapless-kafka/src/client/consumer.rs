@@ -1,5 +1,3 @@
-//! Records of one topic from an offset, without a group.
-
 use super::callbacks::{self, ErrorContext};
 use super::errors::BrokerError;
 use super::native::{self, KafkaHeader};
@@ -17,10 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-/// A received record. It lies in the consumer's memory, which is read ahead no further while records are held.
+/// A received record, in the consumer's memory: reading ahead pauses while records are held.
 pub struct ReceivedRecord<'a> {
     message: BorrowedMessage<'a>,
-    /// Not shared between threads: headers are parsed by the first that asks.
+    /// The first caller that asks parses the headers.
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -56,22 +54,19 @@ impl ReceivedRecord<'_> {
 
 /// Event of a [`Consumer`].
 pub enum ConsumerEvent<'a> {
-    /// The next record.
     Record(ReceivedRecord<'a>),
-    /// All records that the topic has now were taken; for [`reports_end`](ConsumerOptions::reports_end).
+    /// All present records of the topic were taken; only with [`reports_end`](ConsumerOptions::reports_end).
     End,
-    /// The connection was lost, the broker refuses, or the offset is gone. The consumer goes on by itself, with three exceptions. After
-    /// [`OffsetOutOfRange`](super::BrokerErrorKind::OffsetOutOfRange) it needs [`restart`](Consumer::restart). After
-    /// [`Unreadable`](super::BrokerErrorKind::Unreadable), which repeats, open another one at a later offset; a topic that converts compression
-    /// ([`TopicSpec::inbox`](super::TopicSpec::inbox)) has no such records. After a fatal error it is of no use.
+    /// The connection was lost, the broker refuses, or the offset is gone. The consumer goes on by itself, except:
+    /// after [`OffsetOutOfRange`](super::BrokerErrorKind::OffsetOutOfRange) it needs [`restart`](Consumer::restart);
+    /// after [`Unreadable`](super::BrokerErrorKind::Unreadable), which repeats, open another one at a later offset;
+    /// after a fatal error it is unusable.
     Trouble(BrokerError),
 }
 
 struct ConsumerCallbacks {
     error_context: ErrorContext,
-    /// See [`callbacks::poll`].
     was_called: AtomicBool,
-    /// The error that the poll is about to return, with its words.
     last: Mutex<Option<BrokerError>>,
 }
 
@@ -95,9 +90,9 @@ impl ClientContext for ConsumerCallbacks {
 
 impl ConsumerContext for ConsumerCallbacks {}
 
-/// Reads partition 0 of a topic from an offset on, reading ahead in the background. It joins no group and commits nothing.
-///
-/// librdkafka is silent about a topic that this user may not even describe: ask [`Topics::offsets`](super::Topics::offsets) before.
+/// Reads partition 0 of a topic from an offset on, reading ahead in the background, without group or commits.
+/// librdkafka is silent about a topic that this user may not describe: ask [`Topics::offsets`](super::Topics::offsets)
+/// before.
 pub struct Consumer {
     base: BaseConsumer<ConsumerCallbacks>,
     task: Arc<WaitingTask>,
@@ -128,9 +123,10 @@ impl Consumer {
         Ok(consumer)
     }
 
-    /// Goes on elsewhere; records that were read ahead are gone.
+    /// Continues at `start`; records that were read ahead are dropped.
     ///
     /// # Errors
+    ///
     /// A name of a topic or an offset that librdkafka does not accept.
     pub fn restart(&self, start: StartOffset) -> Result<(), BrokerError> {
         let offset = match start {
@@ -159,7 +155,7 @@ impl Consumer {
         })
     }
 
-    /// The next event of librdkafka, without errors of the group: it looks for a coordinator although no one joins.
+    /// Omits group errors: librdkafka looks for a coordinator although no one joins.
     fn next(&self) -> Option<KafkaResult<BorrowedMessage<'_>>> {
         loop {
             let event = callbacks::poll(&self.base, &self.base.context().was_called)?;
@@ -174,7 +170,7 @@ impl Consumer {
         self.base.context().last.lock().ok()?.take()
     }
 
-    /// The next event; without one the task is woken by the next. One task at a time.
+    /// Polls for the next event, by one task at a time.
     pub fn poll_take(&self, context: &mut Context<'_>) -> Poll<ConsumerEvent<'_>> {
         if let Some(event) = self.take() {
             return Poll::Ready(event);
@@ -188,14 +184,14 @@ impl Consumer {
 fn config(connection: &BrokerConnection, options: &ConsumerOptions) -> Result<ClientConfig, BrokerError> {
     let reports_end = if options.reports_end { "true" } else { "false" };
     let fixed = [
-        // Assignments need a name, no group of it is ever joined.
+        // Assignments need a name; its group is never joined.
         ("group.id", "gapless-bridge"),
         ("enable.auto.commit", "false"),
         ("enable.auto.offset.store", "false"),
         ("enable.partition.eof", reports_end),
         ("auto.offset.reset", "error"),
         ("allow.auto.create.topics", "false"),
-        // By default a reader waits at an open transaction, which any program may begin and leave.
+        // The default waits at an open transaction, which any program may leave.
         ("isolation.level", "read_uncommitted"),
     ];
     connection.config(&options.properties(), &fixed)

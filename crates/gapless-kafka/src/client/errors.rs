@@ -42,9 +42,9 @@ pub enum BrokerErrorKind {
 pub struct BrokerError {
     /// Cause.
     pub kind: BrokerErrorKind,
-    /// The operation and its topic, as `send to shop.inbox.b`.
+    /// The operation and its topic, such as `send to shop.inbox.b`.
     pub operation: String,
-    /// librdkafka's name of the error, as `TopicAuthorizationFailed`.
+    /// librdkafka's name of the error, such as `TopicAuthorizationFailed`.
     pub code: String,
     /// Words of the broker or of librdkafka; never a secret property.
     pub reason: String,
@@ -53,13 +53,11 @@ pub struct BrokerError {
 }
 
 impl BrokerError {
-    /// An error with a code, and words that say more than the code's own.
     pub(super) fn from_code(operation: &str, code: Code, reason: Option<String>) -> Self {
         let own = code.to_string();
-        // The form is `QueueFull (Local: Queue full)`.
         let own = own.split_once(" (").map_or(own.as_str(), |(_, words)| words.trim_end_matches(')'));
         let mut reason = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(|| own.to_owned());
-        // librdkafka does not tell one cause from the other.
+        // librdkafka does not tell these causes apart.
         if reason.contains("certificate verify failed") {
             reason += "; it has expired, or an authority signed it that this client does not trust";
         }
@@ -67,7 +65,6 @@ impl BrokerError {
         Self { kind: kind(code), operation, code: format!("{code:?}"), reason, is_fatal }
     }
 
-    /// An error as `rdkafka` has it.
     pub(super) fn from_kafka(operation: &str, error: &KafkaError) -> Self {
         match error {
             KafkaError::ClientConfig(result, words, name, _) => {
@@ -93,7 +90,6 @@ impl BrokerError {
         }
     }
 
-    /// An error without a code of librdkafka.
     pub(super) fn plain(kind: BrokerErrorKind, operation: &str, code: &str, reason: String) -> Self {
         Self { kind, operation: operation.to_owned(), code: code.to_owned(), reason, is_fatal: false }
     }

@@ -1,12 +1,9 @@
-//! Errors for the tests of this crate, by librdkafka's mock cluster.
-
 use super::{BrokerConnection, Producer};
 use rdkafka::bindings;
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
-/// A broker whose errors are chosen.
 pub(crate) struct FaultyCluster(MockCluster<'static, DefaultProducerContext>);
 
 impl FaultyCluster {
@@ -18,17 +15,14 @@ impl FaultyCluster {
         BrokerConnection::new(&self.0.bootstrap_servers(), "test")
     }
 
-    /// Makes a topic.
     pub(crate) fn make(&self, topic: &str) {
         self.0.create_topic(topic, 1, 1).unwrap();
     }
 
-    /// The broker finds the next so many reads damaged.
     pub(crate) fn spoil_reads(&self, count: usize) {
         self.0.request_errors(RDKafkaApiKey::Fetch, &vec![RDKafkaRespErr::RD_KAFKA_RESP_ERR_INVALID_MSG; count]);
     }
 
-    /// Ends a producer by a fatal error.
     pub(crate) fn end(producer: &Producer) {
         let code = RDKafkaRespErr::RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
         // SAFETY: the client lives as long as `producer`, and the text as long as the call, which copies it.

@@ -6,21 +6,17 @@ use rdkafka::types::RDKafkaRespErr;
 use std::ffi::{CStr, c_char, c_void};
 use std::{ptr, slice};
 
-/// A header of a received record: name and value. Foreign bytes: the name may be any without a zero byte, not only text.
+/// Name and value of a received header; the name may be any bytes without a zero byte.
 pub type KafkaHeader<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// Persistence of a record in the broker's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordPersistence {
-    /// Never sent, or refused by the broker: no consumer will see it.
     NotPersisted,
-    /// Sent, without an answer.
     PossiblyPersisted,
-    /// Acknowledged by the broker.
     Persisted,
 }
 
-/// Persistence of a record whose delivery is reported. `rdkafka` keeps it to itself.
 pub(super) fn persistence(message: &BorrowedMessage<'_>) -> RecordPersistence {
     // SAFETY: the pointer is that of a message of a delivery report, which lives as long as `message`; the call reads one field of it.
     match unsafe { bindings::rd_kafka_message_status(message.ptr()) } {
@@ -30,14 +26,14 @@ pub(super) fn persistence(message: &BorrowedMessage<'_>) -> RecordPersistence {
     }
 }
 
-/// Time from the hand-over of a record to now, while its delivery is reported, microseconds. `rdkafka` keeps it to itself.
+/// Microseconds from the hand-over to now, during the delivery report.
 pub(super) fn latency_us(message: &BorrowedMessage<'_>) -> Option<u64> {
     // SAFETY: the pointer is that of a message of a delivery report, which lives as long as `message`; the call reads one field of it.
     u64::try_from(unsafe { bindings::rd_kafka_message_latency(message.ptr()) }).ok()
 }
 
-/// Headers of a received record in their order; `None` if they do not decode. `rdkafka` reads names as text and panics at
-/// other bytes, which any program may write: one such record would end a bridge at each start.
+/// `rdkafka` reads names as text and panics at other bytes, which any program may write: one such record would end a
+/// bridge at each start.
 pub(super) fn headers<'a>(message: &'a BorrowedMessage<'_>) -> Option<Vec<KafkaHeader<'a>>> {
     let mut list = ptr::null_mut();
     // SAFETY: the message lives as long as `message`; the list that is stored belongs to it, and is parsed by the first call alone,

@@ -1,5 +1,3 @@
-//! Sending records, with a report for each.
-
 use super::callbacks::{self, ErrorContext};
 use super::errors::BrokerError;
 use super::native::{self, RecordPersistence};
@@ -15,11 +13,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Pause before the second attempt to send a record, ms. librdkafka takes up to a fifth away, by chance.
 const RETRY_PAUSE_MS: &str = "100";
-/// A record that was reported sooner had one attempt at most, microseconds.
+/// A record reported sooner than this had one attempt at most.
 const FIRST_ATTEMPT_US: u64 = 75_000;
-/// Troubles that wait for their task at most: more say nothing new.
 const TROUBLES_MAX: usize = 16;
 
 /// A record to be sent to partition 0 of a topic.
@@ -42,11 +38,11 @@ pub struct DeliveryReport {
     pub token: usize,
     /// Persistence in the broker's log.
     pub persistence: RecordPersistence,
-    /// The record was sent once at most, so its error is the only answer of any broker.
+    /// Sent once at most: its error is the only answer of any broker.
     pub is_first_attempt: bool,
-    /// Offset, where it was acknowledged; none for a record whose first acknowledgement was lost and that was acknowledged at its retry.
+    /// Offset of an acknowledged record; `None` if its first acknowledgement was lost and a retry was acknowledged.
     pub offset: Option<i64>,
-    /// The broker's time of its append in ms since 1970, where it was acknowledged and the topic has append times.
+    /// The broker's append time in ms since 1970, if acknowledged and the topic has append times.
     pub append_time_ms: Option<i64>,
     /// Reason, where it was not acknowledged.
     pub error: Option<BrokerError>,
@@ -55,13 +51,11 @@ pub struct DeliveryReport {
 /// Report of a [`Producer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProducerEvent {
-    /// On one record.
     Delivery(DeliveryReport),
-    /// On the connection: no broker reached, user refused. Records wait on, unless [`is_fatal`](BrokerError::is_fatal) says that all fail.
+    /// No broker reached, user refused; records wait on, unless [`is_fatal`](BrokerError::is_fatal).
     Trouble(BrokerError),
 }
 
-/// Reports that were not taken.
 #[derive(Default)]
 struct ReportQueue(Mutex<VecDeque<ProducerEvent>>);
 
@@ -121,11 +115,10 @@ fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: us
     }
 }
 
-/// Sends records to any topics, and reports on each of them, in no order between topics. A report wakes no thread: ask for them with
-/// [`take`](Producer::take) as long as any is [`pending`](Producer::pending). Where no broker is reached records wait until
-/// [`delivery_timeout`](ProducerOptions::delivery_timeout).
-///
-/// Dropping it discards the records that have no report; [`flush`](Producer::flush) before it keeps them.
+/// Sends records to any topics and reports on each, in no order between topics. A report wakes no thread: call
+/// [`take`](Producer::take) while any is [`pending`](Producer::pending). Without a broker, records wait for
+/// [`delivery_timeout`](ProducerOptions::delivery_timeout). Dropping it discards unreported records; call
+/// [`flush`](Producer::flush) before to keep them.
 pub struct Producer {
     base: BaseProducer<ProducerCallbacks>,
     reports: Arc<ReportQueue>,
@@ -140,7 +133,7 @@ impl Producer {
         const OPENING: &str = "open a producer";
         let reports = Arc::<ReportQueue>::default();
         let fixed = [
-            // A topic that is gone is not made by the way, with settings of no kind.
+            // A missing topic must not be created with default settings.
             ("allow.auto.create.topics", "false"),
             ("retry.backoff.ms", RETRY_PAUSE_MS),
             ("retry.backoff.max.ms", "1000"),
@@ -153,12 +146,14 @@ impl Producer {
         Ok(Self { base: base.map_err(|error| BrokerError::from_kafka(OPENING, &error))?, reports })
     }
 
-    /// Hands a record over, which is copied, and returns at once. A [`DeliveryReport`] with `token` follows, always, as long as this producer lives.
+    /// Hands over a copy of a record and returns at once. A [`DeliveryReport`] with `token` always follows while this
+    /// producer lives.
     ///
     /// # Errors
-    /// No delivery follows. [`QueueFull`](super::BrokerErrorKind::QueueFull), [`TooLarge`](super::BrokerErrorKind::TooLarge),
-    /// [`UnknownTopic`](super::BrokerErrorKind::UnknownTopic) and [`NotAuthorized`](super::BrokerErrorKind::NotAuthorized) where that is known
-    /// already; a fatal error of before.
+    ///
+    /// No delivery follows. [`QueueFull`](super::BrokerErrorKind::QueueFull),
+    /// [`TooLarge`](super::BrokerErrorKind::TooLarge), [`UnknownTopic`](super::BrokerErrorKind::UnknownTopic) and
+    /// [`NotAuthorized`](super::BrokerErrorKind::NotAuthorized) where already known; an earlier fatal error.
     pub fn send(&self, record: &ProduceRequest<'_>, token: usize) -> Result<(), BrokerError> {
         let mut headers = OwnedHeaders::new_with_capacity(record.headers.len());
         for (key, value) in record.headers {
@@ -186,7 +181,7 @@ impl Producer {
         taken.map(|event| self.with_end(event))
     }
 
-    /// Marks a fatal error, which comes with the code of its cause: the client alone knows that it is one.
+    /// A fatal error comes with the code of its cause.
     fn with_end(&self, event: ProducerEvent) -> ProducerEvent {
         match event {
             ProducerEvent::Trouble(error) => {
@@ -202,27 +197,27 @@ impl Producer {
         usize::try_from(self.base.in_flight_count()).unwrap_or_default()
     }
 
-    /// Withdraws the records that were not sent, as [`discard`](Producer::discard) does; those on their way go on. Returns at once: records
-    /// of the next moments may be withdrawn, too, until each thread of the client has seen it.
+    /// Withdraws unsent records, as [`discard`](Producer::discard) does, and returns at once; records of the next
+    /// moments may be withdrawn, too.
     pub fn withdraw(&self) {
         self.base.purge(PurgeConfig::default().queue().non_blocking());
     }
 
-    /// Withdraws all records: each is reported as [`Discarded`](super::BrokerErrorKind::Discarded), and says whether it may be persisted. Those on
-    /// their way are given up, too.
+    /// Withdraws all records, also those on their way. Each is reported as
+    /// [`Discarded`](super::BrokerErrorKind::Discarded), with its persistence.
     pub fn discard(&self) {
         self.base.purge(PurgeConfig::default().queue().inflight());
     }
 
-    /// The client itself, for faults of tests.
     #[cfg(test)]
     pub(super) fn native_ptr(&self) -> *mut rdkafka::bindings::rd_kafka_t {
         self.base.client().native_ptr()
     }
 
-    /// Sends without lingering, and waits until each record has its report, which is to be taken then. Blocks.
+    /// Blocks until each record has its report, without lingering; take the reports then.
     ///
     /// # Errors
+    ///
     /// [`TimedOut`](super::BrokerErrorKind::TimedOut): some have none yet.
     pub fn flush(&self, timeout: Duration) -> Result<(), BrokerError> {
         self.base.flush(timeout).map_err(|error| BrokerError::from_kafka("flush a producer", &error))

@@ -1,5 +1,3 @@
-//! Addresses, properties, options of producer and consumer.
-
 use super::errors::{BrokerError, BrokerErrorKind};
 use crate::config::{BridgeConfig, Compression};
 use rdkafka::ClientConfig;
@@ -19,12 +17,12 @@ pub struct BrokerConnection {
     pub request_timeout: Duration,
     /// Longest pause before another attempt to connect; up to 1 h, 1 s by default.
     pub reconnect_pause_max: Duration,
-    /// Time until a topic that no broker knows fails its records and is told to its readers; up to 1 h, 5 s by default. A topic just
-    /// made needs some.
+    /// Time until a topic unknown to all brokers fails its records and is told to its readers; up to 1 h, 5 s by
+    /// default. A new topic needs some time.
     pub unknown_topic_after: Duration,
-    /// Properties of librdkafka as its `CONFIGURATION.md` names them, passed through: `security.protocol`, `sasl.username`,
-    /// `ssl.ca.location` and others. They go before the options of this module, but for the few that its promises need:
-    /// `bootstrap.servers`, `group.id`, `enable.auto.commit`, `enable.partition.eof`, `auto.offset.reset`, `isolation.level`.
+    /// Properties of librdkafka (its `CONFIGURATION.md`), passed through, such as `security.protocol`. They override
+    /// this module's options, except `bootstrap.servers`, `group.id`, `enable.auto.commit`, `enable.partition.eof`,
+    /// `auto.offset.reset` and `isolation.level`.
     pub properties: Vec<(String, String)>,
 }
 
@@ -54,10 +52,12 @@ impl BrokerConnection {
         Ok(connection)
     }
 
-    /// Checks the properties with librdkafka. No broker is asked.
+    /// Checks the properties with librdkafka, without asking a broker.
     ///
     /// # Errors
-    /// [`Configuration`](BrokerErrorKind::Configuration): a property that librdkafka does not accept, by its name, or one of another build.
+    ///
+    /// [`Configuration`](BrokerErrorKind::Configuration): a property, by its name, that librdkafka does not accept or
+    /// that needs another build.
     pub fn check(&self) -> Result<(), BrokerError> {
         let native = self.config(&[], &[])?.create_native_config();
         native.map(drop).map_err(|error| BrokerError::from_kafka("read the properties", &error))
@@ -70,7 +70,7 @@ impl BrokerConnection {
         self
     }
 
-    /// The configuration of a client: defaults, then `options`, then the user's properties, then `fixed`.
+    /// Later ones override: defaults, `options`, the user's properties, `fixed`.
     pub(super) fn config(
         &self,
         options: &[(&str, String)],
@@ -89,7 +89,6 @@ impl BrokerConnection {
             ("topic.metadata.propagation.max.ms", unknown_ms.to_string()),
             ("socket.nagle.disable", "true".to_owned()),
             ("socket.keepalive.enable", "true".to_owned()),
-            // Idle connections come and go.
             ("log.connection.close", "false".to_owned()),
         ] {
             config.set(name, value);
@@ -127,7 +126,6 @@ impl Compression {
         }
     }
 
-    /// Name as a setting of a topic.
     pub(super) fn topic_setting(self) -> &'static str {
         match self {
             Self::None => "uncompressed",
@@ -143,9 +141,9 @@ pub struct ProducerOptions {
     pub linger: Duration,
     /// Bytes of a batch at most; 1 byte to 2 GiB, 1,000,000 by default.
     pub batch_bytes_max: usize,
-    /// Time until a record that is not acknowledged is reported as lost; 1 ms to 24 d, 30 s by default. Retries are within it.
+    /// Time until an unacknowledged record is reported as lost, with retries; 1 ms to 24 d, 30 s by default.
     pub delivery_timeout: Duration,
-    /// Bytes of a record at most, with its headers; 1,000 to 1,000,000,000, 1,000,000 by default. The broker has a limit of its own,
+    /// Bytes of a record at most, with headers; 1,000 to 1,000,000,000, 1,000,000 by default. The broker's own limit is
     /// a little above 1 MiB by default.
     pub record_bytes_max: usize,
     /// Bytes that wait for the broker at most; 1 KiB to 2 TiB, 256 MiB by default. [`BrokerErrorKind::QueueFull`] beyond.
@@ -171,7 +169,6 @@ impl Default for ProducerOptions {
 }
 
 impl ProducerOptions {
-    /// Their names and values in librdkafka.
     pub(super) fn properties(&self) -> Result<Vec<(&'static str, String)>, BrokerError> {
         let delivery_ms = milliseconds("delivery_timeout", self.delivery_timeout, 1..=2_147_483_647)?;
         let linger_ms = milliseconds("linger", self.linger, 0..=900_000)?;
@@ -182,7 +179,6 @@ impl ProducerOptions {
         Ok(vec![
             ("linger.ms", linger_ms.to_string()),
             ("batch.size", self.batch_bytes_max.to_string()),
-            // All that the bytes allow.
             ("queue.buffering.max.messages", "10000000".to_owned()),
             ("queue.buffering.max.kbytes", (self.queue_bytes_max >> 10).to_string()),
             ("message.timeout.ms", delivery_ms.to_string()),
@@ -197,11 +193,9 @@ impl ProducerOptions {
 /// First record of a [`Consumer`](super::Consumer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartOffset {
-    /// The oldest that the topic has.
     Beginning,
-    /// The first that is appended after the consumer has asked the broker for the end, which it does some time after its start.
+    /// The first record appended after the consumer has asked the broker for the end, some time after its start.
     End,
-    /// The one at this offset, or the next one.
     Offset(i64),
 }
 
@@ -232,20 +226,18 @@ impl ConsumerOptions {
         }
     }
 
-    /// Their names and values in librdkafka.
     pub(super) fn properties(&self) -> Vec<(&'static str, String)> {
         vec![
             ("queued.max.messages.kbytes", (self.buffer_bytes >> 10).to_string()),
             ("queued.min.messages", "100000".to_owned()),
             ("receive.message.max.bytes", (u64::from(self.fetch_bytes_max) + 512).to_string()),
-            // Several of the longest records in one answer.
             ("fetch.message.max.bytes", (self.buffer_bytes / 2).max(1_000_000).to_string()),
             ("fetch.max.bytes", self.fetch_bytes_max.to_string()),
             // A buffer that was full is filled again at once, not a second later.
             ("fetch.queue.backoff.ms", "1".to_owned()),
             ("fetch.error.backoff.ms", "100".to_owned()),
             ("fetch.wait.max.ms", "500".to_owned()),
-            // A batch that is damaged is told, and no reader waits for it for ever.
+            // A damaged batch is told, instead of a reader waiting for ever.
             ("check.crcs", "true".to_owned()),
         ]
     }

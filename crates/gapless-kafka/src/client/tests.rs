@@ -1,5 +1,3 @@
-//! Errors that no real broker can be asked for, by librdkafka's mock cluster.
-
 #![allow(unsafe_code, reason = "a record that only foreign programs send")]
 
 use super::{
@@ -61,7 +59,6 @@ fn an_earlier_attempt_is_known() {
         cluster.request_errors(RDKafkaApiKey::Produce, &[refusal]);
         Some(deliver(&producer)).filter(|refused| refused.is_first_attempt)
     });
-    // A leader that has taken the record and lost the lead refuses it, and the next one refuses the user.
     let lost_lead = RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION;
     cluster.request_errors(RDKafkaApiKey::Produce, &[lost_lead, refusal]);
     let refused = deliver(&producer);
@@ -116,7 +113,6 @@ fn withdrawn_records_leave_no_gap() {
         (withdrawn.len() == 3).then_some(())
     });
     cluster.broker_up(1).unwrap();
-    // The client's threads withdraw in their own time: a later record may still be among those.
     until_some("a record that is appended", || match deliver(&producer).error {
         None => Some(()),
         Some(error) => {
@@ -149,7 +145,7 @@ fn a_consumer_reads_on_after_an_error() {
     assert_eq!(reported.expect("the error is reported").kind, BrokerErrorKind::NotAuthorized);
 }
 
-/// Appends a record with a header whose name is any bytes, which safe functions do not send.
+/// Safe functions do not send such header names.
 fn send_header(connection: &BrokerConnection, name: &CStr) {
     let producer: BaseProducer = connection.config(&[], &[]).unwrap().create().unwrap();
     let value = b"1";

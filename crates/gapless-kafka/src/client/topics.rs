@@ -1,5 +1,3 @@
-//! Creating and describing topics; blocking, for the start.
-
 use super::callbacks::{self, ErrorContext, LoggingContext};
 use super::errors::{BrokerError, BrokerErrorKind};
 use super::settings::BrokerConnection;
@@ -20,7 +18,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Longest call of librdkafka between two looks at the errors of the connection.
 const TURN: Duration = Duration::from_millis(200);
 
 /// A topic that is to exist, with one partition.
@@ -30,13 +27,13 @@ pub struct TopicSpec {
     pub name: String,
     /// Copies of each record, or the broker's default.
     pub replicas: Option<u16>,
-    /// Settings as Kafka names them: `message.timestamp.type`, `cleanup.policy`, `retention.ms`, `max.message.bytes` and others.
+    /// Settings by Kafka's names, such as `cleanup.policy`.
     pub settings: Vec<(String, String)>,
 }
 
 impl TopicSpec {
-    /// An inbox: append times of the broker, records kept for `retention`. The broker converts foreign records to `compression`: this build
-    /// does not read each form.
+    /// An inbox: the broker's append times, records kept for `retention`. The broker converts foreign records to
+    /// `compression`, because this build does not read every form.
     pub fn inbox(name: &str, retention: Duration, compression: Compression) -> Self {
         let settings = [
             ("message.timestamp.type", "LogAppendTime".to_owned()),
@@ -75,9 +72,8 @@ pub struct TopicDescription {
 /// Result of [`Topics::ensure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopicCreation {
-    /// Made by this call.
     New,
-    /// There before. Differences from the specification; none if it is as specified.
+    /// With its differences from the specification.
     Existing(Vec<TopicDifference>),
 }
 
@@ -97,7 +93,7 @@ pub struct TopicDifference {
 impl TopicDifference {
     fn new(setting: &str, found: Option<&str>, expected: &str) -> Self {
         let is_fatal = match setting {
-            // Deadlines need the broker's time, leases need to be kept.
+            // Deadlines need the broker's time; leases must be kept.
             "message.timestamp.type" | "cleanup.policy" => true,
             // A form that this build does not read would stop its reader.
             "compression.type" => found.is_some_and(|found| !["uncompressed", "lz4", "snappy"].contains(&found)),
@@ -121,7 +117,6 @@ impl fmt::Display for TopicDifference {
 struct ProbeCallbacks {
     last: Mutex<Option<BrokerError>>,
     error_context: ErrorContext,
-    /// See [`callbacks::poll`].
     was_called: AtomicBool,
 }
 
@@ -134,7 +129,7 @@ impl ClientContext for ProbeCallbacks {
     fn error(&self, error: KafkaError, reason: &str) {
         let error = self.error_context.error(&error, reason);
         if let Ok(mut last) = self.last.lock() {
-            // The reason of a refusal is followed by errors that only say that no broker is left.
+            // Later errors only say that no broker is left.
             let is_refusal = |error: &BrokerError| error.kind == BrokerErrorKind::Authentication;
             if !last.as_ref().is_some_and(is_refusal) || is_refusal(&error) {
                 *last = Some(error);
@@ -145,10 +140,11 @@ impl ClientContext for ProbeCallbacks {
 
 impl ConsumerContext for ProbeCallbacks {}
 
-/// Topics of the brokers. All its functions block, each for its `timeout` at most, about. Made for the start of a bridge: it is to be dropped then.
+/// Topics of the brokers. All functions block, each for about its `timeout`; made for the start of a bridge, to be
+/// dropped then.
 pub struct Topics {
     admin: AdminClient<LoggingContext>,
-    /// Asks for metadata; unlike a producer it makes no topic that way, and unlike the admin client its errors can be read.
+    /// Creates no topic, unlike a producer, and its errors can be read, unlike the admin client's.
     probe: BaseConsumer<ProbeCallbacks>,
 }
 
@@ -156,8 +152,10 @@ impl Topics {
     /// Connects to a broker.
     ///
     /// # Errors
-    /// [`Authentication`](BrokerErrorKind::Authentication) as soon as the broker refuses this client; [`Unreachable`](BrokerErrorKind::Unreachable) or
-    /// [`TimedOut`](BrokerErrorKind::TimedOut), with the last reason, at the end of `timeout`; [`Configuration`](BrokerErrorKind::Configuration).
+    ///
+    /// [`Authentication`](BrokerErrorKind::Authentication) as soon as the broker refuses this client;
+    /// [`Unreachable`](BrokerErrorKind::Unreachable) or [`TimedOut`](BrokerErrorKind::TimedOut), with the last reason,
+    /// after `timeout`; [`Configuration`](BrokerErrorKind::Configuration).
     pub fn connect(connection: &BrokerConnection, timeout: Duration) -> Result<Self, BrokerError> {
         let config = connection.config(&[], &[("allow.auto.create.topics", "false")])?;
         let opened = |error: KafkaError| BrokerError::from_kafka("connect", &error);
@@ -173,9 +171,10 @@ impl Topics {
         Ok(topics)
     }
 
-    /// Makes a topic if it is not there, and compares it if it is. A user who may make none uses those that are there.
+    /// Creates a missing topic, compares an existing one. A user who may create none uses existing ones.
     ///
     /// # Errors
+    ///
     /// The broker's refusal; [`TimedOut`](BrokerErrorKind::TimedOut).
     pub fn ensure(&self, topic: &TopicSpec, timeout: Duration) -> Result<TopicCreation, BrokerError> {
         let operation = format!("create topic {}", topic.name);
@@ -189,7 +188,6 @@ impl Topics {
         match results.into_iter().next() {
             Some(Ok(_)) => Ok(TopicCreation::New),
             Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => {
-                // One that is being removed is there still, and has no description.
                 let found = self.describe(&topic.name, timeout)?;
                 let gone = || BrokerError::from_code(&operation, RDKafkaErrorCode::UnknownTopicOrPartition, None);
                 Ok(TopicCreation::Existing(differences(topic, &found.ok_or_else(gone)?)))
@@ -232,20 +230,21 @@ impl Topics {
         };
         match self.partitions(&operation, name, timeout) {
             Ok(partitions) => Ok(Some(TopicDescription { partitions, settings })),
-            // Settings of a topic that is missing are those by default, to some brokers.
+            // Some brokers report default settings for a missing topic.
             Err(error) if error.kind == BrokerErrorKind::UnknownTopic => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Offsets of partition 0: from the oldest record to the one that is appended next.
+    /// Offsets of partition 0: from the oldest record to the next one.
     ///
     /// # Errors
-    /// [`UnknownTopic`](BrokerErrorKind::UnknownTopic), [`NotAuthorized`](BrokerErrorKind::NotAuthorized) and others of the broker;
-    /// [`TimedOut`](BrokerErrorKind::TimedOut).
+    ///
+    /// [`UnknownTopic`](BrokerErrorKind::UnknownTopic), [`NotAuthorized`](BrokerErrorKind::NotAuthorized) and others of
+    /// the broker; [`TimedOut`](BrokerErrorKind::TimedOut).
     pub fn offsets(&self, name: &str, timeout: Duration) -> Result<Range<i64>, BrokerError> {
         let operation = format!("ask for the offsets of {name}");
-        // The error of this call has the reason; that of the next one has not.
+        // The error of this call has the reason, unlike that of the next one.
         self.partitions(&operation, name, timeout)?;
         self.retry(&operation, timeout, |turn| {
             let (oldest, next) = self.probe.client().fetch_watermarks(name, 0, turn)?;
@@ -267,7 +266,6 @@ impl Topics {
         }
     }
 
-    /// Number of a topic's partitions.
     fn partitions(&self, operation: &str, name: &str, timeout: Duration) -> Result<usize, BrokerError> {
         self.retry(operation, timeout, |turn| {
             let metadata = self.probe.client().fetch_metadata(Some(name), turn)?;
@@ -280,7 +278,6 @@ impl Topics {
         })
     }
 
-    /// Asks until there is an answer, or a refusal of this client, or `timeout` is over.
     fn retry<T>(
         &self,
         operation: &str,
@@ -294,7 +291,6 @@ impl Topics {
                 Ok(answer) => return Ok(answer),
                 Err(error) => BrokerError::from_kafka(operation, &error),
             };
-            // Serves the callbacks.
             while callbacks::poll(&self.probe, &self.probe.context().was_called).is_some() {}
             let reported = self.probe.context().last.lock().ok().and_then(|mut last| last.take());
             let reported = reported.map(|reported| BrokerError { operation: operation.to_owned(), ..reported });
@@ -311,7 +307,6 @@ impl Topics {
     }
 }
 
-/// Differences of a topic from its specification.
 fn differences(wanted: &TopicSpec, found: &TopicDescription) -> Vec<TopicDifference> {
     let partitions = found.partitions.to_string();
     let partitions = (partitions != "1").then(|| TopicDifference::new("partitions", Some(&partitions), "1"));
@@ -330,7 +325,6 @@ impl Wake for AdminWaker {
     }
 }
 
-/// Waits for an answer of the admin client, which ends with an error at its own timeout, or a turn later.
 fn wait<T>(
     operation: &str,
     asked: impl Future<Output = Result<T, KafkaError>>,

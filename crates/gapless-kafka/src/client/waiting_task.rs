@@ -1,9 +1,6 @@
-//! [`WaitingTask`]: the task that waits for librdkafka.
-
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// The waker of a task, until it is woken.
 #[derive(Default)]
 pub(super) struct WaitingTask(Mutex<Option<Waker>>);
 

@@ -1,5 +1,3 @@
-//! Files that a bridge's file names: secrets, certificates, keys.
-
 use super::{BridgeConfig, SecretSource};
 use gapless_agent::regular_file;
 use std::fs::Metadata;
@@ -7,16 +5,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Parts of the names of properties whose values are secret.
 const SECRET_PARTS: [&str; 6] = ["password", "passphrase", "secret", "key.pem", "jaas", "oauthbearer.config"];
-/// Ends of the names of properties whose values are paths.
 const PATH_ENDS: [&str; 3] = [".location", ".file", ".keytab"];
-/// Parts of the names of properties whose files hold keys.
 const KEY_PARTS: [&str; 4] = ["ssl.key.", "keystore", "private.key", "keytab"];
-/// Permission of other users to read a file.
 const MODE_READ_BY_OTHERS: u32 = 0o004;
 
-/// Result of [`BridgeConfig::check_files`], each of its texts with the key in front.
+/// Result of [`BridgeConfig::check_files`]; each text begins with the key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileCheck {
     /// Files and variables that are missing, empty or unreadable: no bridge starts with them.
@@ -25,7 +19,6 @@ pub struct FileCheck {
     pub warnings: Vec<String>,
 }
 
-/// True for a property of the client whose value is secret.
 pub(crate) fn is_secret(property: &str) -> bool {
     SECRET_PARTS.iter().any(|part| property.contains(part)) && !is_path(property)
 }
@@ -35,7 +28,6 @@ fn is_path(property: &str) -> bool {
 }
 
 impl BridgeConfig {
-    /// Makes relative paths of the file relative to the folder `base`.
     pub(super) fn resolve_paths(&mut self, base: &Path) {
         for (_, secret) in &mut self.secrets {
             if let SecretSource::File(file) = secret {
@@ -47,7 +39,7 @@ impl BridgeConfig {
         }
     }
 
-    /// Reads each file and variable that holds a secret, and opens each file that a property names.
+    /// Reads each secret's file or variable, and opens each file that a property names.
     #[must_use]
     pub fn check_files(&self) -> FileCheck {
         let mut check = FileCheck::default();
@@ -74,7 +66,6 @@ impl BridgeConfig {
     }
 }
 
-/// False for the words that librdkafka reads in the place of a path.
 fn is_file_name(value: &str) -> bool {
     !value.is_empty() && value != "probe"
 }

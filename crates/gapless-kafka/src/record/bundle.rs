@@ -19,20 +19,20 @@ pub const BUNDLE_RECORDS_MAX: usize = 1_024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TruncatedBundle;
 
-/// Bytes that a record takes in a bundle.
 pub(crate) fn length_of(record: &KafkaRecord) -> usize {
     let headers = record.headers.iter().map(|(name, value)| 4 + name.len() + value.len());
     6 + headers.sum::<usize>() + record.payload.as_ref().map_or(0, Vec::len)
 }
 
-/// Makes one record of several. They have no keys, and payloads: none of them is a lease.
+/// Makes one record of several that have payloads and no keys.
 ///
 /// # Panics
+///
 /// A header of more than 65,535 bytes, a payload of more than 4 GiB.
 pub(crate) fn write(records: &[KafkaRecord]) -> KafkaRecord {
     let mut payload = Vec::with_capacity(records.iter().map(length_of).sum());
     for record in records {
-        // The version of the bundle is that of its records.
+        // The bundle's version is that of its records.
         let headers = record.headers.iter().filter(|(name, _)| name != names::PROTOCOL);
         write_length::<2>(&mut payload, headers.clone().count());
         for (name, value) in headers {
@@ -50,16 +50,11 @@ pub(crate) fn write(records: &[KafkaRecord]) -> KafkaRecord {
     KafkaRecord { key: None, headers: vec![protocol, kind], payload: Some(payload) }
 }
 
-/// Writes a length in its lowest `BYTES` bytes.
 fn write_length<const BYTES: usize>(into: &mut Vec<u8>, length: usize) {
     assert!(length < 1 << (8 * BYTES), "a bundle has no room for {length} bytes");
     into.extend_from_slice(&length.to_le_bytes()[..BYTES]);
 }
 
-/// Reads the records of a bundle, in their order.
-///
-/// # Errors
-/// [`TruncatedBundle`], as the last item.
 pub(crate) fn read(payload: &[u8]) -> impl Iterator<Item = Result<KafkaRecord, TruncatedBundle>> {
     let (mut left, mut count) = (payload, 0);
     std::iter::from_fn(move || {

@@ -1,11 +1,8 @@
-//! Texts of headers: numbers, types, encodings.
-
 use super::SegmentPlace;
 use gapless_message::Encoding;
 use gapless_message::described::TypeDescription;
 use gapless_rpc::{InstanceQuery, Priority};
 
-/// Bytes of a type's name at most.
 const TYPE_NAME_LENGTH_MAX: usize = 512;
 /// Segments of a payload at most.
 pub const SEGMENTS_MAX: u32 = 1 << 14;
@@ -24,23 +21,20 @@ pub(super) const PRIORITIES: [(&str, Priority); 4] =
 pub(super) const QUERIES: [(&str, InstanceQuery); 3] =
     [("ping", InstanceQuery::Ping), ("info", InstanceQuery::Info), ("statistics", InstanceQuery::Statistics)];
 
-/// The value of a name in one of the lists above.
 pub(crate) fn value_of<T: Copy>(list: &[(&str, T)], name: &str) -> Option<T> {
     list.iter().find(|(each, _)| *each == name).map(|(_, value)| *value)
 }
 
-/// The name of a value in one of the lists above, which have every value.
 pub(crate) fn name_of<T: PartialEq>(list: &[(&'static str, T)], value: &T) -> &'static str {
     list.iter().find(|(_, each)| each == value).map_or("", |(name, _)| name)
 }
 
-/// 16 hexadecimal digits, lower case.
+/// 16 lower-case hexadecimal digits.
 pub(crate) fn hexadecimal(text: &str) -> Option<u64> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (text.len() == 16 && text.bytes().all(is_digit)).then(|| u64::from_str_radix(text, 16).ok())?
 }
 
-/// Decimal digits, without a sign.
 pub(super) fn decimal(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
@@ -50,7 +44,6 @@ pub(super) fn segment(text: &str) -> Option<SegmentPlace> {
     let mut parts = text.splitn(3, '/').map(decimal);
     let (index, count, total_bytes) = (parts.next()??, parts.next()??, parts.next()??);
     let (index, count) = (u32::try_from(index).ok()?, u32::try_from(count).ok()?);
-    // Each segment has a byte at least.
     let is_possible = (2..=SEGMENTS_MAX).contains(&count) && index < count && u64::from(count) <= total_bytes;
     is_possible.then_some(SegmentPlace { index, count, total_bytes })
 }
@@ -65,7 +58,6 @@ pub(super) fn described(text: &str) -> Option<TypeDescription> {
     Some(TypeDescription { name: name.to_owned(), fingerprint, encoding, version })
 }
 
-/// The text of a type.
 pub(super) fn description(described: &TypeDescription) -> String {
     let TypeDescription { name, fingerprint, encoding, version } = described;
     let name: String = name.chars().filter(|c| !c.is_control()).collect();

@@ -1,5 +1,3 @@
-//! Names of headers, bridges and topics.
-
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -31,7 +29,7 @@ pub const PRIORITY: &str = "gapless-priority";
 pub const KEY: &str = "gapless-key";
 /// Time left at the append, ms, decimal.
 pub const TIME_LEFT: &str = "gapless-time-left-ms";
-/// End of the call on the clock of the inbox's append times, as far as its sender knows that clock, ms since 1970, decimal.
+/// End of the call by the inbox's append times, as far as the sender knows that clock, ms since 1970, decimal.
 pub const DEADLINE: &str = "gapless-deadline-ms";
 /// Number of the attempt, decimal, from 1.
 pub const ATTEMPT: &str = "gapless-attempt";
@@ -43,11 +41,11 @@ pub const TRACE_PARENT: &str = "traceparent";
 pub const TRACE_STATE: &str = "tracestate";
 /// Encoding of the payload: `bytes`, `postcard`, `sbe`, `protobuf`, `json`.
 pub const ENCODING: &str = "gapless-encoding";
-/// Fingerprint of the payload's type, 16 hexadecimal digits; that of the caller's type without it.
+/// Fingerprint of the payload's type, 16 hexadecimal digits; the caller's type without it.
 pub const FINGERPRINT: &str = "gapless-fingerprint";
-/// The caller's type of the request: `VERSION FINGERPRINT ENCODING NAME`.
+/// The caller's request type: `VERSION FINGERPRINT ENCODING NAME`.
 pub const REQUEST_TYPE: &str = "gapless-request-type";
-/// The caller's type of the reply, in the same form.
+/// The caller's reply type, in the same form.
 pub const REPLY_TYPE: &str = "gapless-reply-type";
 /// `true`: no reply is wanted.
 pub const ONE_WAY: &str = "gapless-one-way";
@@ -95,25 +93,25 @@ pub const ALL: [&str; 27] = [
 
 /// Bytes of a bridge's name at most.
 pub const BRIDGE_NAME_LENGTH_MAX: usize = 64;
-/// Bytes of a prefix at most: with a name and the words between them Kafka's limit of 249 is kept.
+/// Longest prefix in bytes: with a name and the words between, Kafka's limit of 249 is kept.
 pub const PREFIX_LENGTH_MAX: usize = 128;
 /// Bytes of a topic's name at most, as Kafka has it.
 pub const TOPIC_LENGTH_MAX: usize = 249;
 
-/// Checks the name of a bridge: letters, digits, `-` and `_`.
+/// True for letters, digits, `-` and `_`.
 #[must_use]
 pub fn is_bridge_name(name: &str) -> bool {
     (1..=BRIDGE_NAME_LENGTH_MAX).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// Checks a prefix: letters, digits, `.`, `-` and `_`, the first of them a letter or a digit.
+/// True for letters, digits, `.`, `-` and `_`, beginning with a letter or digit.
 #[must_use]
 pub fn is_prefix(prefix: &str) -> bool {
     prefix.len() <= PREFIX_LENGTH_MAX && prefix.starts_with(|c: char| c.is_ascii_alphanumeric()) && is_topic(prefix)
 }
 
-/// Checks a topic's name by the rules of Kafka.
+/// Checks a topic's name by Kafka's rules.
 #[must_use]
 pub fn is_topic(name: &str) -> bool {
     (1..=TOPIC_LENGTH_MAX).contains(&name.len())

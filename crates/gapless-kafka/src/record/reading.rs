@@ -1,5 +1,4 @@
-//! From a record's headers to an [`RecordEnvelope`]. Every text has a limit; a header that is there twice counts once, the first; unknown
-//! headers are ignored.
+//! Every text has a limit; the first of repeated headers counts; unknown headers are ignored.
 
 use super::fields::{self, ENCODINGS, PRIORITIES, QUERIES};
 use super::names::{self, BridgeId};
@@ -11,11 +10,8 @@ use gapless_rpc::{Headers, TraceContext};
 
 /// Bytes of a correlation at most.
 pub const CORRELATION_LENGTH_MAX: usize = 128;
-/// Bytes of a short header's value at most.
 const VALUE_LENGTH_MAX: usize = 1 << 10;
-/// Form of a segment's place.
 const SEGMENT_ALLOWED: &str = "INDEX/COUNT/BYTES is allowed, of 2 to 16384 segments";
-/// Characters of a refused value that an error shows.
 const SHOWN_MAX: usize = 64;
 
 /// A record that breaks the protocol.
@@ -24,15 +20,14 @@ const SHOWN_MAX: usize = 64;
 pub struct MalformedRecord {
     /// The header, the found and the allowed value.
     pub reason: String,
-    /// Version of the protocol that the record names, if it is another one.
+    /// Another protocol version that the record names.
     pub protocol: Option<u16>,
-    /// The sender of a request, as far as it can be told of its mistake; of a reply, as far as its call can be found.
+    /// The sender, as far as it can be told of the mistake; of a reply, as far as its call can be found.
     pub sender: Option<Box<RecordSender>>,
     /// The record is a reply: its sender is told nothing, and its call ends.
     pub is_reply: bool,
 }
 
-/// The headers of the protocol, where they lie.
 struct HeaderReader<'a>(&'a [RecordHeader]);
 
 type HeaderRefusal = String;
@@ -42,7 +37,6 @@ impl<'a> HeaderReader<'a> {
         self.0.iter().find(|(each, _)| each == name).map(|(_, value)| value.as_slice())
     }
 
-    /// A text of `length_max` bytes at most.
     fn text(&self, name: &str, length_max: usize) -> Result<Option<&'a str>, HeaderRefusal> {
         let Some(bytes) = self.bytes(name) else { return Ok(None) };
         if bytes.len() > length_max {
@@ -54,7 +48,6 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// A value that `read` makes of a text.
     fn value<T>(
         &self,
         name: &str,
@@ -76,7 +69,6 @@ impl<'a> HeaderReader<'a> {
         self.value(name, "16 hexadecimal digits, in lower case, are allowed", fields::hexadecimal)
     }
 
-    /// One name of a list.
     fn choice<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<Option<T>, HeaderRefusal> {
         let allowed = || list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let Some(text) = self.text(name, VALUE_LENGTH_MAX)? else { return Ok(None) };
@@ -85,14 +77,12 @@ impl<'a> HeaderReader<'a> {
     }
 }
 
-/// The found value, its beginning only, and the allowed one.
 fn refused(name: &str, found: &[u8], allowed: &str) -> HeaderRefusal {
     let text = String::from_utf8_lossy(found);
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     format!("{name}: {shown:?} was found; {allowed}")
 }
 
-/// Kinds of records in an inbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RecordKind {
     Request,
@@ -116,9 +106,10 @@ const KINDS: [(&str, RecordKind); 8] = [
     ("discarded", RecordKind::Discarded),
 ];
 
-/// Reads the headers of a record of an inbox.
+/// Reads the headers of an inbox's record.
 ///
 /// # Errors
+///
 /// [`MalformedRecord`], with the sender of a request that can be answered all the same.
 pub fn read(headers: &[RecordHeader]) -> Result<RecordEnvelope, MalformedRecord> {
     let found = HeaderReader(headers);
@@ -169,7 +160,6 @@ pub fn read(headers: &[RecordHeader]) -> Result<RecordEnvelope, MalformedRecord>
     Ok(RecordEnvelope { sender, to, content })
 }
 
-/// Sender and correlation of a lease or of its tombstone, which are no records of an inbox.
 pub(crate) fn read_sender(headers: &[RecordHeader]) -> Option<(BridgeId, &str)> {
     let found = HeaderReader(headers);
     let sender = found.text(names::FROM, VALUE_LENGTH_MAX).ok()??.parse().ok()?;
@@ -201,7 +191,7 @@ fn request_head(found: &HeaderReader<'_>) -> Result<RequestHead, HeaderRefusal> 
     let fingerprint = found.hexadecimal(names::FINGERPRINT)?;
     let type_fingerprint = request_type.as_ref().map_or(0, |described| described.fingerprint);
     let traces = [names::TRACE_PARENT, names::TRACE_STATE].map(|name| {
-        // A malformed trace is as if it were not there, as its recommendation asks.
+        // A malformed trace counts as absent, as its recommendation asks.
         found.bytes(name).and_then(|bytes| std::str::from_utf8(bytes).ok())
     });
     Ok(RequestHead {

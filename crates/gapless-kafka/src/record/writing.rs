@@ -1,4 +1,4 @@
-//! [`RecordWriter`]: the headers of a record. A header that says the default is left out.
+//! Default values are left out.
 
 use super::fields::{self, ENCODINGS, PRIORITIES, QUERIES};
 use super::names::{self, BridgeId};
@@ -6,15 +6,12 @@ use super::{KafkaRecord, PROTOCOL_VERSION, ReplyHead, RequestHead, SegmentPlace}
 use gapless_rpc::Priority;
 use std::borrow::Cow;
 
-/// Bytes of the caller's words at most.
 pub(super) const CALLER_LENGTH_MAX: usize = 256;
-/// Bytes of the text of a refusal at most; the rest is cut.
 pub(super) const REFUSAL_TEXT_LENGTH_MAX: usize = 16 << 10;
 
 /// Writes the records of one bridge.
 #[derive(Clone, Debug)]
 pub struct RecordWriter {
-    /// `NAME@INCARNATION`.
     from: Vec<u8>,
 }
 
@@ -25,7 +22,7 @@ impl RecordWriter {
         Self { from: sender.to_string().into_bytes() }
     }
 
-    /// A request for the incarnation `to`, with the payload or with its first segment.
+    /// A request for the incarnation `to`, with its payload or first segment.
     #[must_use]
     pub fn request(&self, correlation: &str, to: u64, head: &RequestHead, place: Option<SegmentPlace>) -> KafkaRecord {
         let mut record = self.begin("request", correlation, Some(to), 16);
@@ -86,7 +83,7 @@ impl RecordWriter {
         record
     }
 
-    /// A reply to a request of the incarnation `to`, or of a program that is no bridge.
+    /// A reply to a request of the incarnation `to`, or of a foreign program.
     #[must_use]
     pub fn reply(
         &self,
@@ -165,7 +162,6 @@ fn add_place(record: &mut KafkaRecord, place: Option<SegmentPlace>) {
     }
 }
 
-/// The first bytes of a text, without a part of a character.
 fn cut(text: &str, length_max: usize) -> &str {
     let end = (0..=length_max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or_default()]

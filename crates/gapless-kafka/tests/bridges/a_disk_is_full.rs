@@ -1,4 +1,4 @@
-//! The broker's disk is full, and the broker ends by it: calls end with an outcome, those inside a machine go on, and all comes back with the broker.
+//! A full disk ends the broker.
 
 use crate::machines::{ALL, TestMachine, Work};
 use gapless_rpc::{CallError, Retry};
@@ -15,7 +15,6 @@ pub fn module() -> Module {
         .scenario("calls_end_and_come_back", calls_end_and_come_back)
 }
 
-/// Time of calls that end by something else.
 const LONG: Duration = Duration::from_secs(600);
 
 fn calls_end_and_come_back() {

@@ -1,5 +1,3 @@
-//! Two bridges of one name: the one that came first ends, with both named.
-
 use crate::machines::{ALL, TestMachine, Work};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;

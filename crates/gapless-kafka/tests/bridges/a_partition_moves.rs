@@ -1,5 +1,3 @@
-//! The node that leads an inbox dies: another node of the cluster leads it, and calls come back by themselves.
-
 use crate::machines::{ALL, BridgePlan, TestMachine};
 use crate::traffic::{NotedCalls, Traffic};
 use gapless_testkit::kafka_broker::KafkaCluster;
@@ -23,11 +21,10 @@ fn a_leader_is_killed() {
     here.until_answered_by("one");
     let traffic = Traffic::start(&here);
     traffic.wait_for_calls(50);
-    // Twice: the second time the node that has come back has to have the records of the first one.
+    // The second time, the returned node must have the records of the first one.
     for _ in 0..2 {
         let leader = cluster.leader(INBOX);
         cluster.node(leader).kill();
-        // A call that is answered has passed the new leader.
         here.until_answered_by("one");
         traffic.wait_for_calls(50);
         assert_ne!(cluster.leader(INBOX), leader);

@@ -1,5 +1,3 @@
-//! The status of bridges, as another process of the domain asks for it.
-
 use crate::machines::{ALL, ROUTE, TestMachine, Work};
 use gapless_kafka::peers::PeerState;
 use gapless_kafka::status::{BridgeStatus, STATUS_ROUTE};

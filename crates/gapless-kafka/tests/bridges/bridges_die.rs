@@ -1,5 +1,3 @@
-//! A bridge or an instance dies or stands still: each call has a typed outcome, long before its time is over.
-
 use crate::machines::{ALL, ROUTE, TestMachine, Work};
 use gapless_rpc::{Call, CallError, CallOptions, Retry};
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -17,14 +15,12 @@ pub fn module() -> Module {
         .scenario("ten_thousand_calls_are_under_way", ten_thousand_calls_are_under_way)
 }
 
-/// Time of calls that end by something else.
 const LONG: Duration = Duration::from_secs(600);
 
 fn never() -> CallOptions {
     CallOptions { timeout: Some(LONG), retry: Retry::Never, ..CallOptions::default() }
 }
 
-/// The end of a call that is not to wait for its time.
 #[track_caller]
 fn early_end(call: Call<Vec<u8>>) -> CallError {
     let begun = Instant::now();
@@ -43,7 +39,6 @@ fn the_other_bridge_is_killed() {
     let call = here.caller().start_with(Work::Wait, &never());
     assert_eq!(instance.line(), "waiting");
     other.process.kill();
-    // The caller of the instance is gone.
     assert_eq!(instance.line(), "cancelled");
     let error = early_end(call);
     assert!(matches!(error, CallError::Unknown { .. }), "{error}");
@@ -64,7 +59,6 @@ fn the_own_bridge_is_killed() {
     bridge.process.kill();
     let error = early_end(call);
     assert!(matches!(error, CallError::Unknown { .. }), "{error}");
-    // The successor tells the other bridge that no caller waits any more.
     let _again = here.bridge(&broker, "", ALL);
     assert_eq!(instance.line(), "cancelled");
     here.until_answered_by("one");
@@ -85,7 +79,6 @@ fn an_instance_is_killed() {
     let error = early_end(call);
     assert!(matches!(error, CallError::Unknown { .. }), "{error}");
     here.until_answered_by("two");
-    // The key moves to the other instance.
     assert_eq!(here.call_with(Work::Name, |options| options.key = Some(key)).unwrap(), b"two");
 }
 
@@ -106,7 +99,6 @@ fn the_other_bridge_stands_still() {
 }
 
 fn ten_thousand_calls_are_under_way() {
-    // Enough callers to fill three tables.
     const CALLERS: usize = 3;
     const EACH: usize = 3_334;
     let Some(broker) = KafkaBroker::start(&[]) else { return };
@@ -119,13 +111,11 @@ fn ten_thousand_calls_are_under_way() {
     let domains: Vec<_> = (0..CALLERS).map(|_| here.open()).collect();
     let callers = domains.iter().map(|domain| domain.caller::<Work, Vec<u8>>(ROUTE).unwrap()).collect::<Vec<_>>();
     let first = callers[0].start_with(Work::Name, &never()).wait();
-    // Some end, most wait at the other machine after those without an end.
     let mut calls = Vec::new();
     for (number, caller) in callers.iter().enumerate() {
         let of = |each: usize| if number == 0 && each % 100 == 99 { Work::Wait } else { Work::Name };
         calls.extend((0..EACH).map(|each| caller.start_with(of(each), &never())));
     }
-    // The calls have reached the handlers; those without an end block all others.
     assert_eq!(instance.line(), "waiting");
     other.process.kill();
     let mut ends = std::collections::BTreeMap::<&str, usize>::new();

@@ -1,5 +1,5 @@
-//! A bridge is stopped for a minute with calls under way, as a machine that is suspended: one whose name was taken meanwhile ends without handling
-//! anything more, one without a successor goes on.
+//! A bridge is stopped for a minute, as a suspended machine: one whose name was taken ends without handling anything
+//! more, one without a successor goes on.
 
 use crate::machines::{ALL, TestMachine, Work};
 use crate::traffic::{NotedCalls, Traffic};
@@ -18,10 +18,9 @@ pub fn module() -> Module {
         .scenario("the_own_bridge_goes_on", the_own_bridge_goes_on)
 }
 
-/// Length of the stop: 20 leases.
+/// 20 leases.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Stops a process for a minute, in which `meanwhile` happens.
 fn stop_for_a_minute(process: &Process, meanwhile: impl FnOnce()) {
     process.stop();
     let begun = Instant::now();
@@ -69,7 +68,6 @@ fn the_other_bridge_goes_on() {
     traffic.wait_for_calls(50);
     stop_for_a_minute(&other.process, || {
         bridge.until_event("silent");
-        // All that were under way have ended.
         traffic.wait_for_calls(50);
         let error = here.call(Work::Name).unwrap_err();
         assert!(matches!(error, CallError::NoRoute { .. }), "{error}");

@@ -1,5 +1,3 @@
-//! The broker dies and comes back: calls inside a machine go on, routes of others say so and come back by themselves.
-
 use crate::machines::{ALL, TestMachine, Work};
 use gapless_rpc::CallError;
 use gapless_testkit::kafka_broker::KafkaBroker;

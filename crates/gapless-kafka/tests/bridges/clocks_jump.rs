@@ -1,5 +1,4 @@
-//! Clocks of machines that differ by minutes, and are set while calls are under way. Deadlines count in append times of the broker, so calls work and
-//! time out as ever.
+//! Deadlines count in the broker's append times: calls work while clocks are set.
 
 use crate::machines::{ALL, BridgePlan, TestMachine, Work};
 use crate::other_clock::OtherClock;
@@ -16,10 +15,8 @@ pub fn module() -> Module {
         .scenario("the_clock_of_the_broker_is_set", the_clock_of_the_broker_is_set)
 }
 
-/// Time of calls that end by something else.
 const LONG: Duration = Duration::from_secs(600);
 
-/// A call is answered, one without a reply ends by its time, not earlier and not much later.
 #[track_caller]
 fn check_calls(here: &TestMachine, instance: &mut Process) {
     here.until_answered_by("one");
@@ -33,19 +30,16 @@ fn check_calls(here: &TestMachine, instance: &mut Process) {
     assert_eq!(instance.line(), "cancelled");
 }
 
-/// Checks calls at each position of the clocks, while one call without an end is under way.
 fn check_jumps(here: &TestMachine, instance: &mut Process, clocks: &[(&OtherClock, i64)]) {
     check_calls(here, instance);
     let call = here.caller().start_with(Work::Wait, &CallOptions { timeout: Some(LONG), ..CallOptions::default() });
     assert_eq!(instance.line(), "waiting");
-    // Forth by more than the time of the call, and back by more than that.
     for times in [1, -1, 0] {
         for (clock, seconds) in clocks {
             clock.set(seconds * times);
         }
         check_calls(here, instance);
     }
-    // The handler of this call ends next: it was under way all the time.
     drop(call);
     assert_eq!(instance.line(), "cancelled");
 }

@@ -1,5 +1,3 @@
-//! A program that knows only Kafka calls a route by the documented protocol, in JSON.
-
 use crate::machines::{ALL, TestMachine};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;

@@ -1,5 +1,3 @@
-//! Records that a bridge cannot use: of another version of the protocol, and any bytes. It reports the error, counts them, and continues.
-
 use crate::machines::{ALL, BridgePlan, ROUTE, TestMachine, Work};
 use crate::traffic::{NotedCalls, Traffic};
 use gapless_kafka::client::{
@@ -23,10 +21,8 @@ pub fn module() -> Module {
 
 const PRESENCE: &str = "test.presence";
 const INBOX: &str = "test.inbox.there";
-/// Words of a refusal for the other version.
 const BOTH_VERSIONS: [&str; 2] = ["version 2 of the protocol", "speaks version 1"];
 
-/// A record of a program.
 #[derive(Debug, Default)]
 struct ForeignRecords {
     key: Option<Vec<u8>>,
@@ -50,7 +46,6 @@ fn make_inbox(broker: &KafkaBroker, name: &str) {
     topics.ensure(&TopicSpec::inbox(name, Duration::from_secs(3_600), Compression::None), PATIENCE).unwrap();
 }
 
-/// Sends records and waits until the broker has them.
 fn send(producer: &Producer, topic: &str, records: &[ForeignRecords]) {
     for ForeignRecords { key, headers, payload } in records {
         let headers: Vec<(&str, &[u8])> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
@@ -66,7 +61,6 @@ fn send(producer: &Producer, topic: &str, records: &[ForeignRecords]) {
     }
 }
 
-/// The first record of a topic with this header and value: its headers and payload as text.
 fn read(broker: &KafkaBroker, topic: &str, name: &str, value: &str) -> String {
     let reader = Consumer::open(&connection(broker), &ConsumerOptions::new(topic, StartOffset::Beginning)).unwrap();
     until_some("the record", || {
@@ -81,7 +75,6 @@ fn read(broker: &KafkaBroker, topic: &str, name: &str, value: &str) -> String {
     })
 }
 
-/// A lease of a bridge `future`, in an incarnation for each version, as docs/protocols/kafka.md has it.
 fn lease_of_future(protocol: u16) -> ForeignRecords {
     let json = r#"{"protocol": PROTOCOL, "incarnation": "00c0ffee00c0ffePROTOCOL", "mark": {"offset": 0, "time_ms": 1764000000000},
         "machine": "m1", "lease_ms": 3600000, "is_stopping": false,
@@ -103,12 +96,10 @@ fn another_version_is_refused() {
     make_inbox(&broker, "test.reply.program");
     let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let _one = there.instance("one");
-    // No bridge is called silent here because it answers no ping.
     let bridge = here.start(&BridgePlan { lease_time: "300s", ..here.plan(broker.address(), "", ALL) });
     let other = there.bridge(&broker, ALL, "");
     here.until_answered_by("one");
     let producer = Producer::open(&connection(&broker), &ProducerOptions::default()).unwrap();
-    // A bridge with a call under way is replaced by one of another version.
     send(&producer, PRESENCE, &[lease_of_future(1)]);
     bridge.until_event("bridge future on m1 has begun");
     let caller = here.domain.caller::<Work, Vec<u8>>("work/future").unwrap();
@@ -118,7 +109,6 @@ fn another_version_is_refused() {
         wait_for_route: Some(PATIENCE),
         ..CallOptions::default()
     };
-    // A call that waits for its route goes on while its caller waits.
     let call = std::thread::spawn(move || caller.call_with(Work::Name, &options));
     let request = read(&broker, "test.inbox.future", names::KIND, "request");
     assert!(request.contains("gapless-route: work/future"), "{request}");
@@ -129,10 +119,8 @@ fn another_version_is_refused() {
     let words = error.to_string();
     assert!(matches!(error, CallError::Unknown { .. }), "{words}");
     assert!(BOTH_VERSIONS.iter().all(|version| words.contains(version)), "{words}");
-    // The first version again makes the bridge known again.
     send(&producer, PRESENCE, &[lease_of_future(1)]);
     bridge.until_event("bridge future is back");
-    // A program of another version.
     let request = ForeignRecords { payload: Some(b"\"Name\"".to_vec()), ..ForeignRecords::default() }
         .with(names::PROTOCOL, "2")
         .with(names::KIND, "request")
@@ -150,7 +138,6 @@ fn another_version_is_refused() {
     assert!(counted.contains("1 of another version"), "{counted}");
 }
 
-/// A value that a header may have, or nearly.
 fn value(random: &mut Random) -> Vec<u8> {
     const VALUES: [&str; 26] = [
         "request",
@@ -187,10 +174,9 @@ fn value(random: &mut Random) -> Vec<u8> {
     (0..length).map(|_| random.number() as u8).collect()
 }
 
-/// A record of any bytes. No mark of this bridge's name is among them, which would replace it, as the protocol asks for.
+/// Never a mark of this bridge's name, which would replace it.
 fn any_record(random: &mut Random) -> ForeignRecords {
     let mut record = ForeignRecords::default();
-    // Most have a kind, so that more of them is read.
     if random.happens(800) {
         record = record.with(names::KIND, value(random));
     }
@@ -206,13 +192,12 @@ fn any_record(random: &mut Random) -> ForeignRecords {
     record
 }
 
-/// A lease of any bytes: of a known bridge they are no JSON, of another one nearly a lease.
 fn any_lease(random: &mut Random) -> ForeignRecords {
     let mut record = any_record(random);
     let key = random.pick(&["here", "there", "nobody", "no name", ""]);
-    // Kafka itself refuses those without a key.
+    // Kafka itself refuses records without a key.
     record.key = Some(key.as_bytes().to_vec());
-    // A tombstone of a known bridge would be as good as a stop of it.
+    // A tombstone of a known bridge would stop it.
     record.payload = Some(b"\xFF".iter().copied().chain(value(random)).collect());
     if key == "nobody" {
         let mut json = lease_of_future(1).payload.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Machines of a test: each is a domain in a folder of its own, with a bridge and instances that are processes.
+//! Each machine is a domain in a folder of its own, with a bridge and instances as processes.
 
 use gapless_kafka::bridge::{Bridge, BridgeEvent};
 use gapless_kafka::config::BridgeConfig;
@@ -13,49 +13,34 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The route of most scenarios.
 pub const ROUTE: &str = "work/do";
-/// The filter of all routes of the machines.
 pub const ALL: &str = "\"work/**\"";
 
-/// Beginning of an instance's line about [`Work::Note`].
 pub const NOTED: &str = "noted ";
 
-/// A request of the route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
 pub enum Work {
-    /// The name of the instance that does it.
     Name,
-    /// The same bytes.
     Echo(Vec<u8>),
-    /// A refusal.
     Refuse,
-    /// A panic.
     Panic,
-    /// Without an end before its caller gives it up.
+    /// Ends only when its caller gives it up.
     Wait,
-    /// Goes on to another route.
     Forward(String),
-    /// A line of the instance with this number, so that a test sees each time that a handler began.
+    /// Prints a line with this number, so that a test sees each begin of a handler.
     Note(u32),
 }
 
-/// Start of a bridge. [`TestMachine::plan`] has the usual one.
 pub struct BridgePlan<'a> {
     pub name: &'a str,
-    /// Addresses, each `host:port`.
     pub brokers: Vec<String>,
     pub offer: &'a str,
     pub take: &'a str,
-    /// Time for which a lease is good.
     pub lease_time: &'a str,
-    /// Further lines of `[limits]`, and tables after it.
     pub more: String,
-    /// Variables of its process.
     pub environment: Vec<(String, String)>,
 }
 
-/// One machine.
 pub struct TestMachine {
     pub name: &'static str,
     folder: TempDir,
@@ -64,7 +49,6 @@ pub struct TestMachine {
 }
 
 impl TestMachine {
-    /// A domain of its own.
     pub fn new(name: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let domain = open(folder.path(), name);
@@ -76,22 +60,18 @@ impl TestMachine {
         self.folder.path()
     }
 
-    /// The domain as one more process would have it.
     pub fn open(&self) -> Domain {
         open(self.folder(), self.name)
     }
 
-    /// Starts a bridge of the machine, as a process.
     pub fn bridge(&self, broker: &KafkaBroker, offer: &str, take: &str) -> BridgeProcess {
         self.bridge_named(self.name, broker, offer, take)
     }
 
-    /// Starts one with another name.
     pub fn bridge_named(&self, name: &str, broker: &KafkaBroker, offer: &str, take: &str) -> BridgeProcess {
         self.bridge_with(name, broker, offer, take, "")
     }
 
-    /// Starts one with further lines of `[limits]`.
     pub fn bridge_with(
         &self,
         name: &str,
@@ -104,13 +84,11 @@ impl TestMachine {
         self.start(&BridgePlan { name, more: limits.to_owned(), ..plan })
     }
 
-    /// A bridge of the machine's name.
     pub fn plan<'a>(&self, broker: String, offer: &'a str, take: &'a str) -> BridgePlan<'a> {
         let (name, brokers) = (self.name, vec![broker]);
         BridgePlan { name, brokers, offer, take, lease_time: "3s", more: String::new(), environment: Vec::new() }
     }
 
-    /// Starts a bridge, as a process.
     pub fn start(&self, plan: &BridgePlan<'_>) -> BridgeProcess {
         let BridgePlan { name, brokers, offer, take, lease_time, more, environment } = plan;
         let file = self.folder().join(format!("{name}.toml"));
@@ -126,7 +104,6 @@ impl TestMachine {
         BridgeProcess { process, events }
     }
 
-    /// Starts an instance, as a process.
     pub fn instance(&self, name: &str) -> Process {
         let mut command = this_program();
         command.arg("instance").arg(self.folder().join("domain")).arg(name).stdin(Stdio::piped());
@@ -135,24 +112,20 @@ impl TestMachine {
         process
     }
 
-    /// Calls the route.
     pub fn call(&self, work: Work) -> Result<Vec<u8>, CallError> {
         self.caller.call(work)
     }
 
-    /// Calls the route with options.
     pub fn call_with(&self, work: Work, change: impl FnOnce(&mut CallOptions)) -> Result<Vec<u8>, CallError> {
         let mut options = self.caller.call_options();
         change(&mut options);
         self.caller.call_with(work, &options)
     }
 
-    /// The caller of the route.
     pub const fn caller(&self) -> &Caller<Work, Vec<u8>> {
         &self.caller
     }
 
-    /// The name of the instance that answers, once one does.
     #[track_caller]
     pub fn answered_by(&self) -> String {
         let mut last = None;
@@ -169,7 +142,6 @@ impl TestMachine {
         String::from_utf8(name).unwrap()
     }
 
-    /// Waits until this instance answers.
     #[track_caller]
     pub fn until_answered_by(&self, name: &str) {
         until(&format!("{name} answers"), || self.call(Work::Name).is_ok_and(|found| found == name.as_bytes()));
@@ -185,14 +157,12 @@ fn open(folder: &Path, name: &str) -> Domain {
     .unwrap()
 }
 
-/// A bridge as a process.
 pub struct BridgeProcess {
     pub process: Process,
     events: Receiver<String>,
 }
 
 impl BridgeProcess {
-    /// Waits for an event whose text has these words.
     #[track_caller]
     pub fn until_event(&self, words: &str) -> String {
         let mut before = Vec::new();
@@ -205,7 +175,6 @@ impl BridgeProcess {
         }
     }
 
-    /// Ends it as Ctrl-C would. Gives the events that no one has taken.
     #[track_caller]
     pub fn stop(mut self) -> Vec<String> {
         drop(self.process.input());
@@ -213,7 +182,6 @@ impl BridgeProcess {
         self.events.iter().collect()
     }
 
-    /// Waits until it ends by an error, and gives its words.
     #[track_caller]
     pub fn until_failed(&mut self) -> String {
         let words = self.until_event("ended: ");
@@ -222,7 +190,7 @@ impl BridgeProcess {
     }
 }
 
-/// Plays a part that another process has asked for, and does not return then.
+/// Does not return if another process has asked for a part.
 pub fn be_a_part_if_asked() {
     if let Some(arguments) = started_as("bridge") {
         be_a_bridge(&arguments[0]);
@@ -232,7 +200,6 @@ pub fn be_a_part_if_asked() {
     }
 }
 
-/// Until its standard input ends.
 fn be_a_bridge(file: &str) -> ! {
     let config = BridgeConfig::load(file).unwrap();
     let on_event = |event: &BridgeEvent| println!("{}: {event}", event.kind());
@@ -252,7 +219,6 @@ fn be_a_bridge(file: &str) -> ! {
     }
 }
 
-/// Until its standard input ends.
 fn be_an_instance(directory: &str, name: &str) -> ! {
     let options = DomainOptions { process_name: Some(name.to_owned()), ..DomainOptions::default() };
     let domain = Domain::open_directory(directory, options).unwrap();

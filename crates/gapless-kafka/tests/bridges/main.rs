@@ -1,5 +1,5 @@
-//! Bridges between domains over a real broker of Kafka 4, with processes that are killed and stopped: one program, without a harness, see
-//! `gapless_testkit::scenarios`. Needs Java, and Maven the first time; without them each scenario says that it is skipped.
+//! Needs Java, and Maven the first time; without them each scenario is skipped. No harness: see
+//! `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -24,7 +24,7 @@ mod the_broker_refuses;
 
 use std::process::ExitCode;
 
-/// Scenarios that run side by side, because they wait more than they work: each has a broker of about 400 MB.
+/// Each has a broker of about 400 MB.
 const AT_A_TIME: usize = 4;
 
 fn main() -> ExitCode {
@@ -36,7 +36,6 @@ fn main() -> ExitCode {
         brokers_die::module(),
         a_name_is_taken::module(),
         foreign_programs_call::module(),
-        // The tests of a minute begin first.
         bridges_stand_still::module(),
         the_broker_refuses::module(),
         a_partition_moves::module(),

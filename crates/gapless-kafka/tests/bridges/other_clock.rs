@@ -1,4 +1,4 @@
-//! [`OtherClock`]: another time of day for a process, by a library that is loaded before others. Monotonic time stays, as on a machine whose clock is set.
+//! Another time of day for a process, by a preloaded library; monotonic time stays.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -6,16 +6,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Source of the library.
 const LIBRARY: &str = include_str!("other_clock.c");
 
-/// A clock that differs from that of this machine by a number of seconds, which can change while processes run.
 pub struct OtherClock {
     folder: TempDir,
 }
 
 impl OtherClock {
-    /// One that goes right so far. Needs a C compiler, as librdkafka does.
+    /// Needs a C compiler, as librdkafka does.
     pub fn new() -> Self {
         let clock = Self { folder: tempfile::tempdir().unwrap() };
         let source = clock.folder.path().join("clock.c");
@@ -28,9 +26,10 @@ impl OtherClock {
         clock
     }
 
-    /// Sets it, for processes that run, too.
+    /// Sets it, also for running processes.
     ///
     /// # Panics
+    ///
     /// It does not act.
     #[track_caller]
     pub fn set(&self, seconds: i64) {
@@ -45,13 +44,11 @@ impl OtherClock {
         assert!((moved - seconds).abs() < 60, "{moved} s instead of {seconds}");
     }
 
-    /// Variables for a process.
     pub fn environment(&self) -> Vec<(String, String)> {
         let pairs = [("LD_PRELOAD", self.library()), ("OTHER_CLOCK", self.file())];
         pairs.map(|(name, path)| (name.to_owned(), path.display().to_string())).to_vec()
     }
 
-    /// Path of the library, which the map of a process with this clock names.
     pub fn library(&self) -> PathBuf {
         self.folder.path().join("libother_clock.so")
     }

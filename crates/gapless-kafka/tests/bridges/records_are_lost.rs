@@ -1,5 +1,4 @@
-//! Records vanish below running bridges: retention takes them during an outage, or a topic is deleted. A bridge whose inbox has lost records says so and goes
-//! on as a new incarnation; no handler begins twice.
+//! A bridge whose inbox has lost records goes on as a new incarnation; no handler begins twice.
 
 use crate::machines::{ALL, TestMachine};
 use crate::traffic::{NotedCalls, Traffic};
@@ -70,7 +69,6 @@ fn topics_are_deleted() {
     here.until_answered_by("one");
     topics.remove("test.presence", PATIENCE).unwrap();
     until("the topic of leases is made again", || topics.describe("test.presence", PATIENCE).unwrap().is_some());
-    // Only new leases say that another instance has the route.
     let mut two = there.instance("two");
     notes.add(&mut two);
     one.kill();

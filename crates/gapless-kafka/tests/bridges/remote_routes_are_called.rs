@@ -1,5 +1,3 @@
-//! A route of another machine is called as one of this machine.
-
 use crate::machines::{ALL, ROUTE, TestMachine, Work};
 use gapless_rpc::{CallError, CallOptions, Headers, Json};
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -22,7 +20,6 @@ fn calls_have_their_outcomes() {
     let mut instance = there.instance("one");
     let _bridges = (here.bridge(&broker, "", ALL), there.bridge(&broker, ALL, ""));
     assert_eq!(here.answered_by(), "one");
-    // One after the other, at once, without a reply, to all.
     assert_eq!(here.call(Work::Echo(vec![1; 300])).unwrap(), [1; 300]);
     let calls: Vec<_> = (0..100_u8).map(|number| here.caller().start(Work::Echo(vec![number]))).collect();
     for (number, call) in (0..).zip(calls) {
@@ -32,7 +29,6 @@ fn calls_have_their_outcomes() {
     let all = here.caller().broadcast(&Work::Name).unwrap();
     assert_eq!(all.len(), 1);
     assert_eq!(all[0].1.as_deref().unwrap(), b"one");
-    // Other ends.
     let refused = here.call(Work::Refuse).unwrap_err();
     assert!(
         matches!(&refused, CallError::Refused { refusal, .. } if refusal.code == 7 && refusal.payload == [1, 2]),
@@ -46,7 +42,6 @@ fn calls_have_their_outcomes() {
     assert!(matches!(mismatch, CallError::Mismatch { .. }), "{mismatch}");
     let json = here.domain.caller::<Json, Json>(ROUTE).unwrap();
     assert_eq!(json.call(Json::new("\"Name\"").unwrap()).unwrap().text(), br#""one""#);
-    // A call that is given up ends its handler.
     let call = here.caller().start(Work::Wait);
     assert_eq!(instance.line(), "waiting");
     drop(call);
@@ -56,7 +51,6 @@ fn calls_have_their_outcomes() {
     assert!(matches!(timed_out, CallError::TimedOut { .. }), "{timed_out}");
     assert_eq!(instance.line(), "waiting");
     assert_eq!(instance.line(), "cancelled");
-    // The last instance goes, and its route with it.
     instance.kill();
     until("the route is gone", || matches!(here.call(Work::Name), Err(CallError::NoRoute { .. })));
 }

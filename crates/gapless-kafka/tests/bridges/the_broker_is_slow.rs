@@ -1,5 +1,3 @@
-//! The broker stands still for moments, each as long as a lease is good: calls wait or end with an outcome, and go on after each.
-
 use crate::machines::{ALL, TestMachine};
 use crate::traffic::{NotedCalls, Traffic};
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -13,7 +11,6 @@ pub fn module() -> Module {
         .scenario("it_stands_still_for_moments", it_stands_still_for_moments)
 }
 
-/// Length of a stop.
 const MOMENT: Duration = Duration::from_secs(3);
 
 fn it_stands_still_for_moments() {

@@ -1,6 +1,3 @@
-//! The broker refuses a bridge: its password, its certificate, or a topic. The bridge names the cause, ends at its start or tries again later, and calls
-//! inside its machine go on.
-
 use crate::machines::{ALL, BridgePlan, BridgeProcess, TestMachine, Work};
 use gapless_kafka::client::{BrokerConnection, Compression, TopicSpec, Topics};
 use gapless_rpc::{CallError, Retry};
@@ -19,17 +16,14 @@ pub fn module() -> Module {
     module
 }
 
-/// Passwords of the users.
 const PASSWORD: &str = "secret-of-bridges";
 const WRONG: &str = "secret-of-others";
 
-/// Arguments of a broker with these users, besides `root`, and rules.
 fn users<'a>(users: &[&'a str], rules: &[&'a str]) -> Vec<&'a str> {
     let each = |name: &'static str| move |value: &&'a str| [name, *value];
     users.iter().flat_map(each("--sasl")).chain(rules.iter().flat_map(each("--allow"))).collect()
 }
 
-/// Starts a bridge as a user.
 fn start(machine: &TestMachine, user: &str, password: &str, plan: BridgePlan<'_>) -> BridgeProcess {
     let more = format!(
         "[kafka.properties]\n\"security.protocol\" = \"SASL_PLAINTEXT\"\n\"sasl.mechanism\" = \"PLAIN\"\n\"sasl.username\" = \"{user}\"\n[kafka.secrets]\n\
@@ -39,7 +33,6 @@ fn start(machine: &TestMachine, user: &str, password: &str, plan: BridgePlan<'_>
     machine.start(&BridgePlan { more, environment, ..plan })
 }
 
-/// The route has no instance elsewhere, and the machine's own is called as ever.
 #[track_caller]
 fn until_alone(here: &TestMachine, there: &TestMachine) {
     until("the route is gone", || matches!(here.call(Work::Name), Err(CallError::NoRoute { .. })));
@@ -88,19 +81,16 @@ fn topics_are_refused() {
     let plan = |machine: &TestMachine, offer, take| machine.plan(broker.address(), offer, take);
     let _other = start(&there, "there", PASSWORD, plan(&there, ALL, ""));
 
-    // Presence: nothing works without it.
     let refused = BridgePlan { name: "without_presence", ..plan(&there, ALL, "") };
     let words = start(&there, "without_presence", PASSWORD, refused).until_failed();
     assert!(words.contains("test.presence") && words.contains("TopicAuthorizationFailed"), "{words}");
 
-    // The own inbox: told when it is read, and tried again.
     let refused = BridgePlan { name: "without_inbox", ..plan(&there, ALL, "") };
     let without_inbox = start(&there, "without_inbox", PASSWORD, refused);
     let words = without_inbox.until_event("refused: ");
     assert!(words.contains("test.inbox.without_inbox") && words.contains("TopicAuthorizationFailed"), "{words}");
     without_inbox.until_event("not_serving: ");
 
-    // The inbox of another: the call never began.
     let bridge = start(&here, "here", PASSWORD, plan(&here, "", ALL));
     bridge.until_event("serving: ");
     let mut last = None;
@@ -133,7 +123,6 @@ fn passwords_are_refused() {
     assert!(words.contains("Authentication") && !words.contains(WRONG), "{words}");
     assert_eq!(there.call(Work::Name).unwrap(), b"one");
 
-    // The password changes while they run, and back.
     let bridges =
         [start(&here, "app", PASSWORD, plan(&here, "", ALL)), start(&there, "app", PASSWORD, plan(&there, ALL, ""))];
     here.until_answered_by("one");
@@ -167,7 +156,6 @@ fn certificates_are_refused() {
     assert!(words.contains("certificate verify failed") && words.contains("expired"), "{words}");
     assert_eq!(there.call(Work::Name).unwrap(), b"one");
 
-    // The certificate expires while they run, and is renewed.
     authority.certify(folder.path(), host, 4096);
     broker.restart();
     let bridges = [start(&here, "", ALL), start(&there, ALL, "")];

@@ -1,5 +1,5 @@
-//! Calls without a pause while something fails, each with a number that its handler prints: each call has one outcome, long before its time is over,
-//! and no handler begins twice.
+//! Calls without a pause, each with a number that its handler prints: one outcome, long before the deadline; no handler
+//! begins twice.
 
 use crate::machines::{NOTED, ROUTE, TestMachine, Work};
 use gapless_rpc::{Call, CallError, CallOptions, Retry};
@@ -12,16 +12,12 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Calls in flight.
 const IN_FLIGHT: usize = 8;
-/// Pause between two calls.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Time of a call, which ends by something else.
 const TIME: Duration = Duration::from_secs(600);
 
 type CallOutcomes = BTreeMap<u32, Result<Vec<u8>, CallError>>;
 
-/// Calls of one machine, until the end.
 pub struct Traffic {
     is_over: Arc<AtomicBool>,
     begun: Arc<AtomicU32>,
@@ -59,17 +55,18 @@ impl Traffic {
         Self { is_over, begun, thread }
     }
 
-    /// Waits until so many calls more than now have begun, and with them all that were in flight before have ended.
+    /// All earlier calls have ended then.
     #[track_caller]
     pub fn wait_for_calls(&self, calls: u32) {
         let until_number = self.begun.load(Ordering::Relaxed) + calls.max(IN_FLIGHT as u32);
         until("further calls begin", || self.begun.load(Ordering::Relaxed) >= until_number);
     }
 
-    /// Ends, checks each outcome with the lines of the instances, and gives the number of calls with each outcome.
+    /// Checks each outcome against the instances' lines.
     ///
     /// # Panics
-    /// A handler began twice, or after an outcome that says that it did not, or not before a reply; a call ended by its time alone.
+    ///
+    /// A handler began twice, or against its outcome; a call ended by its deadline alone.
     #[track_caller]
     pub fn end(self, notes: &mut NotedCalls) -> BTreeMap<&'static str, usize> {
         self.is_over.store(true, Ordering::Relaxed);
@@ -95,29 +92,23 @@ impl Traffic {
     }
 }
 
-/// Numbers that handlers have printed.
 pub struct NotedCalls {
     lines: Vec<Receiver<String>>,
     seen: BTreeSet<u32>,
 }
 
 impl NotedCalls {
-    /// Of these instances, whose other lines are dropped.
     pub fn of(instances: &mut [&mut Process]) -> Self {
         let mut notes = Self { lines: Vec::new(), seen: BTreeSet::new() };
         instances.iter_mut().for_each(|instance| notes.add(instance));
         notes
     }
 
-    /// Another instance.
     pub fn add(&mut self, instance: &mut Process) {
         self.lines.push(instance.lines_in_background());
     }
 
-    /// Takes the lines that are there.
-    ///
-    /// # Panics
-    /// A number comes twice.
+    /// Panics if a number comes twice.
     #[track_caller]
     fn read(&mut self) -> &BTreeSet<u32> {
         for line in self.lines.iter().flat_map(Receiver::try_iter) {

@@ -1,5 +1,3 @@
-//! The broker's disk is full: records are reported as such, and are accepted again once there is room and the broker runs.
-
 use super::clients::{connection, delivery, make_topic, producer, send};
 use gapless_kafka::client::{BrokerErrorKind, RecordPersistence};
 use gapless_testkit::folder::SmallDisk;

@@ -1,5 +1,3 @@
-//! A broker is killed, stopped and started again: each record has its report, and producer and consumer come back by themselves.
-
 use super::clients::{connection, consumer, delivery, make_topic, producer, record, send};
 use gapless_kafka::client::{
     BrokerErrorKind, ConsumerEvent, DeliveryReport, Producer, ProducerEvent, ProducerOptions, RecordPersistence,
@@ -45,7 +43,6 @@ fn no_broker_is_reached() {
     assert_eq!(lost.error.expect("it was not sent").kind, BrokerErrorKind::TimedOut);
 }
 
-/// All reports on records that were sent.
 fn reports(producer: &Producer, count: usize) -> Vec<DeliveryReport> {
     (0..count).map(|_| delivery(producer)).collect()
 }
@@ -59,7 +56,6 @@ fn a_killed_broker_comes_back() {
     let Some(mut broker) = KafkaBroker::start(&[]) else { return };
     let connection = connection(&broker.address());
     make_topic(&connection, "a");
-    // Short batches, of which five are on their way at most.
     let delivery_timeout = Duration::from_secs(3);
     let options = ProducerOptions { delivery_timeout, batch_bytes_max: 500, ..ProducerOptions::default() };
     let producer = Producer::open(&connection, &options).unwrap();
@@ -68,7 +64,6 @@ fn a_killed_broker_comes_back() {
     assert_eq!(delivery(&producer).offset, Some(0));
     assert_eq!(record(&reader).offset, 0);
 
-    // Stopped with records on their way, which may be persisted; later ones never leave this process.
     broker.process().stop();
     for number in 1..=2_000_usize {
         send(&producer, "a", &number.to_le_bytes(), number);
@@ -82,7 +77,6 @@ fn a_killed_broker_comes_back() {
     assert!(!possibly.is_empty() && !not.is_empty(), "{} and {}", possibly.len(), not.len());
     assert_eq!(possibly.len() + not.len(), 2_000);
 
-    // A record that waits for the broker is sent when it is back.
     broker.restart();
     let begun = Instant::now();
     let back = until_some("a record is acknowledged again", || {
@@ -104,12 +98,11 @@ fn a_killed_broker_comes_back() {
     assert!(surprises.is_empty(), "reported as not persisted, and read: {surprises:?}");
 }
 
-/// Bytes wait to be read by a connection that was accepted at an address.
 fn has_unread_bytes(address: &str) -> bool {
     let (host, port) = address.split_once(':').expect("host and port");
     let host: Ipv4Addr = host.parse().expect("an address");
     let (host, port) = (u32::from_ne_bytes(host.octets()), port.parse::<u16>().expect("a port"));
-    // The form of the kernel; an address of IPv4 is the end of one of IPv6.
+    // The kernel's form; an IPv4 address is the end of an IPv6 one.
     let local = format!("{host:08X}:{port:04X}");
     ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(|table| {
         let table = std::fs::read_to_string(table).unwrap_or_default();
@@ -153,7 +146,6 @@ fn a_stopped_broker_is_noticed() {
     });
     println!("the consumer says after {} ms: {told}", begun.elapsed().as_millis());
 
-    // The ends of both wait for no answer.
     let begun = Instant::now();
     drop(consumer(&connection, "a", StartOffset::Beginning));
     drop(super::clients::producer(&connection));
@@ -174,8 +166,7 @@ fn a_stopped_broker_is_noticed() {
     println!("the record that was possibly persisted was appended: {was_appended}");
 }
 
-/// Records are sent without a pause while the broker is killed and started again. Those reported as persisted are in the log, once and in
-/// order; those reported as not persisted are not.
+/// Records reported as persisted are in the log, once and in order; those reported as not persisted are not.
 fn reports_are_true_after_kills(random: &mut Random) {
     const IN_FLIGHT_MAX: usize = 500;
     let Some(mut broker) = KafkaBroker::start(&[]) else { return };
@@ -203,7 +194,6 @@ fn reports_are_true_after_kills(random: &mut Random) {
         let more = usize::try_from(random.below(20_000)).expect("it is small");
         send_until(before + more, 0);
         broker.kill();
-        // Some are given up: those on their way, and others.
         let before = send_until(0, 0);
         send_until(before + IN_FLIGHT_MAX, 0);
         broker.restart();

@@ -1,5 +1,3 @@
-//! Steps that most scenarios take.
-
 use gapless_kafka::client::{
     BrokerConnection, BrokerError, Compression, Consumer, ConsumerEvent, ConsumerOptions, DeliveryReport,
     ProduceRequest, Producer, ProducerEvent, ProducerOptions, StartOffset, TopicSpec, Topics,
@@ -7,7 +5,6 @@ use gapless_kafka::client::{
 use gapless_testkit::wait::{PATIENCE, until_some};
 use std::time::Duration;
 
-/// A received record, copied.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OwnedRecord {
     pub offset: i64,
@@ -21,13 +18,11 @@ pub fn connection(brokers: &str) -> BrokerConnection {
     BrokerConnection::new(brokers, "gapless-test")
 }
 
-/// A producer that reports lost records after a few seconds.
 pub fn producer(connection: &BrokerConnection) -> Producer {
     let delivery_timeout = Duration::from_secs(3);
     Producer::open(connection, &ProducerOptions { delivery_timeout, ..ProducerOptions::default() }).unwrap()
 }
 
-/// Makes an inbox.
 pub fn make_topic(connection: &BrokerConnection, name: &str) -> Topics {
     let topics = Topics::connect(connection, PATIENCE).unwrap();
     topics.ensure(&TopicSpec::inbox(name, Duration::from_secs(3_600), Compression::None), PATIENCE).unwrap();
@@ -38,7 +33,7 @@ pub fn send(producer: &Producer, topic: &str, payload: &[u8], token: usize) {
     producer.send(&ProduceRequest { topic, key: None, payload: Some(payload), headers: &[] }, token).unwrap();
 }
 
-/// The next report on a record; troubles before it are dropped.
+/// Troubles before it are dropped.
 pub fn delivery(producer: &Producer) -> DeliveryReport {
     until_some("a report on a record", || match producer.take() {
         Some(ProducerEvent::Delivery(delivery)) => Some(delivery),
@@ -46,7 +41,7 @@ pub fn delivery(producer: &Producer) -> DeliveryReport {
     })
 }
 
-/// The next trouble; reports on records fail the test.
+/// Reports on records fail the test.
 pub fn producer_trouble(producer: &Producer) -> BrokerError {
     until_some("a trouble of the producer", || match producer.take()? {
         ProducerEvent::Trouble(error) => Some(error),
@@ -58,7 +53,7 @@ pub fn consumer(connection: &BrokerConnection, topic: &str, start: StartOffset) 
     Consumer::open(connection, &ConsumerOptions::new(topic, start)).unwrap()
 }
 
-/// The next record; troubles before it are dropped.
+/// Troubles before it are dropped.
 pub fn record(consumer: &Consumer) -> OwnedRecord {
     until_some("a record", || match consumer.take() {
         Some(ConsumerEvent::Record(record)) => {
@@ -75,7 +70,7 @@ pub fn record(consumer: &Consumer) -> OwnedRecord {
     })
 }
 
-/// The next trouble; records fail the test.
+/// Records fail the test.
 pub fn consumer_trouble(consumer: &Consumer) -> BrokerError {
     until_some("a trouble of the consumer", || match consumer.take()? {
         ConsumerEvent::Trouble(error) => Some(error),

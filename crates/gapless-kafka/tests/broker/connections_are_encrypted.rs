@@ -1,5 +1,3 @@
-//! Connections by TLS: certificates that the broker or the client does not accept have their kind; passwords by SCRAM.
-
 use super::clients::{connection, consumer, delivery, make_topic, producer, record, send};
 use gapless_kafka::client::{BrokerConnection, BrokerErrorKind, RecordPersistence, StartOffset, Topics};
 use gapless_testkit::kafka_broker::{CertificateAuthority, KafkaBroker};
@@ -42,7 +40,6 @@ fn connections_are_encrypted() {
     assert_eq!(refusal(&with(folder.path(), "SCRAM-SHA-256", "secret-0")), BrokerErrorKind::Authentication);
     assert_eq!(refusal(&with(other.path(), "PLAIN", "secret-1")), BrokerErrorKind::Authentication);
 
-    // A broker whose certificate has expired.
     let (host, expired) = (own_loopback(), tempfile::tempdir().unwrap());
     CertificateAuthority::new(expired.path()).certify(expired.path(), host, 2001);
     let tls = expired.path().to_str().expect("the folder has a plain name");

@@ -1,5 +1,5 @@
-//! The client and a real broker of Kafka 4 that is killed, stopped, full, or refuses: one program, without a harness, see
-//! `gapless_testkit::scenarios`. Needs Java, and Maven the first time; without them each scenario says that it is skipped.
+//! Needs Java, and Maven the first time; without them each scenario is skipped. No harness: see
+//! `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

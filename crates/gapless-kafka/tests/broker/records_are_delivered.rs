@@ -1,5 +1,3 @@
-//! Records go to the broker and come back, with offsets, append times, headers and reports.
-
 use super::clients::{connection, consumer, consumer_trouble, delivery, make_topic, producer, record, send};
 use gapless_kafka::client::{
     BrokerErrorKind, Compression, Consumer, ConsumerEvent, ConsumerOptions, ProduceRequest, Producer, ProducerOptions,
@@ -48,7 +46,7 @@ fn other_clients_read_and_write() {
         assert!(printed.ends_with(&last), "{printed}");
     }
 
-    // A topic of others, which keeps each form: a record that this build cannot read is told again and again, and can be passed.
+    // A record that this build cannot read is reported again and again.
     let settings = vec![("compression.type".to_owned(), "producer".to_owned())];
     let kept = TopicSpec { name: "c".to_owned(), replicas: None, settings };
     assert_eq!(topics.ensure(&kept, PATIENCE).unwrap(), TopicCreation::New);
@@ -70,7 +68,6 @@ fn records_are_delivered() {
     let producer = producer(&connection);
     let before_ms = milliseconds_now();
 
-    // The first record, in full.
     let headers = [("gapless-kind", &b"request"[..]), ("gapless-kind", &b""[..]), ("h-\u{e4}", &[0, 255][..])];
     let sent = ProduceRequest { topic: "a.inbox.b", key: Some(b"k\0"), payload: Some(&[0, 1, 255]), headers: &headers };
     producer.send(&sent, usize::MAX).unwrap();
@@ -88,7 +85,6 @@ fn records_are_delivered() {
     let append_time_ms = read.append_time_ms.expect("the topic has append times");
     assert!((before_ms..=milliseconds_now()).contains(&append_time_ms), "{append_time_ms}");
 
-    // No payload and an empty one are two things.
     producer.send(&ProduceRequest { topic: "a.inbox.b", key: Some(b""), payload: None, headers: &[] }, 1).unwrap();
     send(&producer, "a.inbox.b", b"", 2);
     producer.flush(PATIENCE).unwrap();
@@ -98,7 +94,6 @@ fn records_are_delivered() {
     assert_eq!((tombstone.payload, tombstone.key, tombstone.headers), (None, Some(Vec::new()), Vec::new()));
     assert_eq!((empty.payload, empty.key), (Some(Vec::new()), None));
 
-    // From an offset, from the end, and a reader that is woken.
     assert_eq!(record(&consumer(&connection, "a.inbox.b", StartOffset::Offset(2))).offset, 2);
     let options = ConsumerOptions { reports_end: true, ..ConsumerOptions::new("a.inbox.b", StartOffset::End) };
     let latest = Consumer::open(&connection, &options).unwrap();
@@ -111,7 +106,6 @@ fn records_are_delivered() {
     assert_eq!(record(&latest).offset, 1);
     assert_eq!(topics.offsets("a.inbox.b", PATIENCE).unwrap(), 0..4);
 
-    // Many, in their order; the reader takes nothing meanwhile.
     for number in 0..20_000_usize {
         let payload = number.to_le_bytes();
         until_some("room for a record", || {
@@ -139,7 +133,6 @@ impl Wake for Unpark {
     }
 }
 
-/// The next event, of which nothing but the waker tells.
 fn woken(consumer: &Consumer) -> ConsumerEvent<'_> {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let begun = Instant::now();

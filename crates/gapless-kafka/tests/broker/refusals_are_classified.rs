@@ -1,5 +1,3 @@
-//! A refusal of the broker has its kind and the broker's words.
-
 use super::clients::{connection, consumer, consumer_trouble, delivery, make_topic, producer, producer_trouble, send};
 use gapless_kafka::client::{
     BrokerConnection, BrokerErrorKind, ConsumerEvent, ProduceRequest, Producer, ProducerOptions, RecordPersistence,
@@ -22,7 +20,6 @@ fn sizes_and_topics() {
     make_topic(&connection, "a");
     let options = ProducerOptions { record_bytes_max: 300_000, ..ProducerOptions::default() };
     let own = Producer::open(&connection, &options).unwrap();
-    // Longer than the producer allows, longer than the broker allows, shorter.
     let sent = |bytes: usize| ProduceRequest { topic: "a", key: None, payload: Some(&ZEROS[..bytes]), headers: &[] };
     let refused = own.send(&sent(400_000), 1).unwrap_err();
     assert_eq!(refused.kind, BrokerErrorKind::TooLarge, "{refused}");
@@ -42,7 +39,6 @@ fn sizes_and_topics() {
     let told = consumer_trouble(&consumer(&connection, "a", StartOffset::Offset(77)));
     assert_eq!(told.kind, BrokerErrorKind::OffsetOutOfRange, "{told}");
 
-    // A queue of 1 KiB.
     let options = ProducerOptions { queue_bytes_max: 1_024, linger: Duration::from_secs(20), ..options };
     let small = Producer::open(&connection, &options).unwrap();
     let full = until_some("its queue is full", || small.send(&sent(600), 5).err());
@@ -90,13 +86,11 @@ fn passwords_and_permissions() {
     let told = consumer_trouble(&consumer(&wrong, "a.inbox.b", StartOffset::Beginning));
     assert_eq!(told.kind, BrokerErrorKind::Authentication, "{told}");
 
-    // A user with rights to one topic needs none to a group.
     let app = user(&broker, "app", "secret-2");
     let permitted = producer(&app);
     send(&permitted, "a.inbox.b", b"1", 2);
     assert_eq!(delivery(&permitted).persistence, RecordPersistence::Persisted);
     let reader = consumer(&app, "a.inbox.b", StartOffset::Beginning);
-    // The first event: there is no trouble about groups.
     let first = until_some("an event", || {
         Some(match reader.take()? {
             ConsumerEvent::Record(record) => Ok(record.offset()),

@@ -1,4 +1,4 @@
-//! Round trips of a bare producer and consumer, printed: what a call over two hops has to be compared with.
+//! Round trips of a bare producer and consumer: the baseline for a call over two hops.
 
 use super::clients::{connection, consumer, make_topic, record, send};
 use gapless_kafka::client::{
@@ -17,7 +17,7 @@ pub fn module() -> Module {
     Module::new(module_path!()).scenario("round_trips_are_measured", round_trips_are_measured)
 }
 
-/// Bytes of a payload, records one at a time, records in flight together.
+/// Payload bytes, records one at a time, records in flight together.
 const SIZES: [(usize, usize, usize); 4] =
     [(72, 2_000, 200_000), (256, 2_000, 200_000), (10_069, 1_000, 40_000), (500_071, 100, 800)];
 
@@ -38,7 +38,6 @@ fn measure(connection: &BrokerConnection, bytes: usize, singly: usize, together:
     let producer = Producer::open(connection, &ProducerOptions::default()).unwrap();
     let reader = consumer(connection, &topic, StartOffset::Beginning);
     let (payload, waiter) = (vec![1; bytes], Waiter::new());
-    // Connections, and code that runs for the first time.
     for token in 0..50 {
         send(&producer, &topic, &payload, token);
         assert_eq!(record(&reader).payload.map(|payload| payload.len()), Some(bytes));
@@ -71,7 +70,6 @@ fn measure(connection: &BrokerConnection, bytes: usize, singly: usize, together:
     println!("| {bytes} | {} | {} | {rate:.0} | {megabytes:.0} |", p50.as_micros(), p99.as_micros());
 }
 
-/// Records in flight together: some batches.
 fn window(bytes: usize) -> usize {
     (16_000_000 / bytes).clamp(16, 20_000)
 }
@@ -91,7 +89,6 @@ impl Waiter {
         Self(Waker::from(Arc::new(Unpark(std::thread::current()))))
     }
 
-    /// Waits for the next record, asleep.
     fn record(&self, consumer: &Consumer) {
         let begun = Instant::now();
         loop {

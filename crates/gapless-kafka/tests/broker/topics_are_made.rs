@@ -1,5 +1,3 @@
-//! Topics are made as described, once, and compared afterwards.
-
 use super::clients::{connection, consumer, consumer_trouble, delivery, producer, record, send};
 use gapless_kafka::client::{
     BrokerErrorKind, Compression, ProduceRequest, StartOffset, TopicCreation, TopicSpec, Topics,
@@ -39,7 +37,6 @@ fn topics_are_made() {
         "{differences:?}"
     );
 
-    // A reader of a topic that is removed is told so, and reads the next topic of that name.
     let producer = producer(&connection);
     send(&producer, "a.inbox.b", b"1", 1);
     let reader = consumer(&connection, "a.inbox.b", StartOffset::Beginning);

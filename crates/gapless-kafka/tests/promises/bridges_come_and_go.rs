@@ -1,5 +1,3 @@
-//! A bridge that begins again, stops, dies, hangs or loses its broker: what becomes of calls and routes, and when.
-
 use super::world::{BridgeWorld, MS, ProducerFaults, ROUTE, SECOND, limits, offer, program_request};
 use gapless_kafka::bridge_core::BridgeInput;
 use gapless_kafka::config::BridgeLimits;
@@ -13,7 +11,6 @@ fn a_restart_tells_begun_from_unbegun() {
     let mut world = BridgeWorld::of(1, &["a", "b"]);
     let begun = world.call(0, "wait", None);
     world.run_for(100 * MS);
-    // The next incarnation appends its mark before the caller's bridge knows of it.
     world.kill(1);
     let waiting = world.call(0, "hello", None);
     world.run_for(10 * MS);
@@ -36,7 +33,6 @@ fn a_restart_tells_begun_from_unbegun() {
 fn next_incarnation_discards_requests() {
     let mut world = BridgeWorld::of(2, &["a", "b"]);
     world.restart(1, 2);
-    // The lease of the next incarnation does not reach the caller's bridge, which sends to the old one.
     world.pause(0);
     world.run_for(SECOND);
     let before = world.topics["test.inbox.a"].len();
@@ -88,7 +84,6 @@ fn resumed_process_has_lost_its_name() {
     world.resume(1);
     world.run_for(2 * SECOND);
     assert!(matches!(world.bridges[1].ended, Some(Err(BridgeError::NameTaken { .. }))));
-    // The lease that it wrote in between changed nothing.
     assert_eq!(world.bridges[0].notices.len(), notices);
     let after = world.call(0, "hello", Some(1_000));
     world.run_for(SECOND);
@@ -132,7 +127,6 @@ fn silent_bridges_are_named_to_callers() {
     let after = world.call(0, "hello", None);
     let CallFailure::NoRoute { reason } = world.ended(after) else { panic!("another end") };
     assert_eq!(reason.matches("is silent since").count(), 3, "{reason}");
-    // A bridge that has begun again is not silent.
     world.restart(1, 2);
     world.run_for(3 * SECOND);
     let back = world.call(0, "hello", None);
@@ -167,7 +161,6 @@ fn a_bridge_that_goes_on_is_back() {
     world.resume(1);
     world.run_for(3 * SECOND);
     assert!(world.bridges[0].notices.contains(&BridgeNotice::PeerBack { bridge: "b".to_owned() }));
-    // The silence was its own: it says nothing about others.
     assert!(!world.bridges[1].notices.iter().any(|notice| matches!(notice, BridgeNotice::PeerSilent { .. })));
     for (caller, by) in [(0, "b"), (1, "a")] {
         let number = world.call(caller, "hello", Some(1_000));
@@ -179,7 +172,6 @@ fn a_bridge_that_goes_on_is_back() {
 #[test]
 fn unread_inbox_is_detected() {
     let mut world = BridgeWorld::of(7, &["a", "b"]);
-    // Leases are written, and nothing is read.
     world.bridges[1].stop_reading();
     world.bridges[1].is_stuck = true;
     let number = world.call(0, "hello", None);
@@ -208,7 +200,6 @@ fn a_clean_stop_lets_calls_end() {
     assert!(world.bridges[0].relays.is_empty(), "its lease says so");
     world.run_for(13 * SECOND);
     assert!(world.reply(short).ends_with("by b") && world.reply(own).ends_with("by a"));
-    // By its last word or by its tombstone, whichever is read first.
     assert!(matches!(world.ended(long), CallFailure::Unknown { .. }));
     assert_eq!(world.bridges[1].ended, Some(Ok(())));
     assert!(world.records("test.presence").last().is_some_and(|record| record.payload.is_some()), "a is there");
@@ -248,7 +239,7 @@ fn a_lost_broker_is_a_reason() {
 fn short_outages_silence_no_bridge() {
     let mut world = BridgeWorld::of(20, &["a", "b"]);
     world.run_for(SECOND / 2);
-    // The last two leases of b before the outage are lost, and the first one after it: its lease is over before a misses its own.
+    // The leases of b around the outage are lost: its lease is over before a misses its own.
     world.refused_bridge = Some(1);
     world.run_for(2 * SECOND);
     world.is_broker_down = true;
@@ -283,7 +274,6 @@ fn lost_records_make_a_new_incarnation() {
     let back = world.call(0, "wait", None);
     world.run_for(100 * MS);
     let old = world.bridges[1].core.id().clone();
-    // The topic is made again, and counts from 0.
     world.topics.insert("test.inbox.b".to_owned(), Vec::new());
     world.bridges[1].stop_reading();
     world.input(1, BridgeInput::InboxLost { incarnation: 99, reason: "topic deleted".to_owned() });
@@ -313,7 +303,7 @@ fn marks_of_another_log_prove_nothing() {
     let begun = world.call(0, "wait", None);
     world.run_for(100 * MS);
     assert_eq!(world.handled[&begun], 1);
-    // The topic is made again, by a broker whose clock is slow: the next mark has a small offset, and an early time.
+    // The recreated topic's next mark has a small offset, and by a slow broker clock an early time.
     world.broker_ahead_ms -= 5_000;
     world.topics.insert("test.inbox.b".to_owned(), Vec::new());
     world.bridges[1].stop_reading();
@@ -330,7 +320,6 @@ fn a_begun_request_is_never_discarded() {
     world.run_for(100 * MS);
     let is_request = |record: &&KafkaRecord| record.headers.iter().any(|(_, value)| value == b"request");
     let request = world.records("test.inbox.b").iter().find(is_request).unwrap().clone();
-    // The caller's bridge reads nothing of the next incarnation.
     world.bridges[0].stop_reading_leases();
     world.bridges[1].stop_reading();
     world.input(1, BridgeInput::InboxLost { incarnation: 99, reason: "the test says so".to_owned() });

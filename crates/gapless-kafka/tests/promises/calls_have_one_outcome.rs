@@ -1,5 +1,3 @@
-//! Every call has exactly one outcome, in time, whatever happens; and nothing begins that is said not to have begun.
-
 use super::world::{BridgeWorld, MS, ProducerFaults, ROUTE, SECOND, offer};
 use gapless_kafka::bridge_core::BridgeInput;
 use gapless_kafka::outcome::{CallFailure, CallOutcome};
@@ -40,7 +38,6 @@ fn a_caller_that_gives_up_cancels() {
     world.give_up(number);
     world.run_for(100 * MS);
     assert_eq!((world.bridges[1].cancelled.len(), world.bridges[0].core.in_flight()), (1, (0, 0)));
-    // One that is given up before it is handed over is never seen.
     let number = number + 1;
     world.bridges[0].refused_requests.insert(gapless_kafka::effects::RequestId(number));
     world.call(0, "hello", None);
@@ -94,7 +91,7 @@ fn random_faults_keep_outcomes() {
     assert!(missing.is_empty() || seeds.end - seeds.start < 16, "no call ended so: {missing:?}");
 }
 
-/// Ways in which a call ends, each by a part of its outcome as it is printed.
+/// Parts of printed outcomes.
 const WAYS: [&str; 15] = [
     "Reply(",
     "Refused(",
@@ -122,15 +119,12 @@ fn count(world: &BridgeWorld, reached: &mut BTreeMap<&'static str, u32>) {
     }
 }
 
-/// Names of bridges.
 const NAMES: [&str; 3] = ["a", "b", "c"];
-/// Kinds of calls.
 const WHAT: [&str; 7] = ["hello", "sleep 40", "sleep 3000", "refuse", "panic", "reply 9000", "wait"];
 
 fn run(seed: u64) -> BridgeWorld {
     let mut world = BridgeWorld::of(seed, &NAMES);
     let mut random = Random::new(!seed);
-    // The process that last began under each name.
     let mut newest = [0, 1, 2];
     let mut numbers = Vec::new();
     for _ in 0..150 {
@@ -145,7 +139,6 @@ fn run(seed: u64) -> BridgeWorld {
                 call_around_the_mark(&mut world, newest[(name + 1) % 3]);
             }
             78..80 => {
-                // Another process under the name, while the first one lives, or sleeps.
                 newest[name] = world.add(NAMES[name]);
                 world.offers(newest[name], vec![offer(ROUTE, &[name as u64 + 1])]);
                 call_around_the_mark(&mut world, newest[(name + 1) % 3]);
@@ -172,7 +165,6 @@ fn run(seed: u64) -> BridgeWorld {
         }
         world.run_for(random.below(400) * MS);
     }
-    // Everything heals, and every deadline passes.
     (world.is_broker_down, world.faults) = (false, ProducerFaults::default());
     for bridge in 0..world.bridges.len() {
         if world.bridges[bridge].is_paused {
@@ -190,7 +182,6 @@ fn run(seed: u64) -> BridgeWorld {
         assert!(second.is_none(), "{first:?} and {second:?} are both {name}");
         let bridge = first.unwrap_or(of_name[0]);
         if first.is_none() {
-            // All of the name were stopped, or ended each other.
             world.restart(bridge, identity);
         }
         alive.push(bridge);
@@ -208,7 +199,6 @@ fn run(seed: u64) -> BridgeWorld {
     world
 }
 
-/// Calls of a bridge that knows nothing yet of the next incarnation of another one.
 fn call_around_the_mark(world: &mut BridgeWorld, bridge: usize) {
     for _ in 0..8 {
         if !world.bridges[bridge].is_paused && world.bridges[bridge].ended.is_none() {
@@ -218,10 +208,8 @@ fn call_around_the_mark(world: &mut BridgeWorld, bridge: usize) {
     }
 }
 
-/// A call of any kind.
 fn call(world: &mut BridgeWorld, random: &mut Random, bridge: usize) -> u64 {
     let mut what = random.pick(&WHAT).to_owned();
-    // Some are longer than a segment.
     if random.happens(200) {
         what = format!("{what:4000}");
     }

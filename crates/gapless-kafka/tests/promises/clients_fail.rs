@@ -1,5 +1,3 @@
-//! Readers that stand still and producers that cannot send: nothing waits for ever, and nothing begins late.
-
 use super::world::{BridgeWorld, MS, ROUTE, SECOND, offer};
 use gapless_kafka::bridge_core::{BridgeInput, Topic};
 use gapless_kafka::effects::{BridgeNotice, RequestId};
@@ -31,7 +29,6 @@ fn an_unreadable_lease_is_skipped() {
     world.append_unreadable("test.presence");
     world.run_for(SECOND);
     assert!(world.reply(number).ends_with("by b"));
-    // A bridge that begins later reads the topic from its beginning.
     let late = world.add("c");
     world.offers(late, vec![offer(ROUTE, &[3])]);
     world.run_for(4 * SECOND);
@@ -66,7 +63,6 @@ fn an_unread_mark_is_written_again() {
     while world.records("test.inbox.a").is_empty() {
         world.run_for(MS / 4);
     }
-    // The report opens a reader, which gives nothing.
     world.is_broker_down = true;
     world.run_for(2 * MS);
     world.bridges[bridge].stop_reading();
@@ -82,7 +78,6 @@ fn an_outage_opens_no_reader_again() {
         |world: &BridgeWorld| world.bridges.iter().map(|bridge| bridge.core.id().clone()).collect::<Vec<_>>();
     let before = incarnations(&world);
     for _ in 0..3 {
-        // A ping is appended, and not read any more; the reader comes back later than the producer.
         let appended = world.records("test.inbox.a").len();
         while world.records("test.inbox.a").len() == appended {
             world.run_for(MS / 4);
@@ -113,7 +108,6 @@ fn a_stalled_producer_holds_requests() {
     world.run_for(5 * SECOND);
     assert!(matches!(world.ended(held), CallFailure::NotBegun { reason, .. } if reason.contains("cannot be reached")));
     assert!(world.duration_ms(held) < 5_500, "{}", world.duration_ms(held));
-    // The request in the producer is withdrawn; it may have been on its way.
     assert_eq!(world.bridges[0].purges, 1);
     assert!(matches!(world.ended(first), CallFailure::Unknown { reason, .. } if reason.contains("purged")));
     world.is_broker_down = false;
@@ -155,7 +149,6 @@ fn held_requests_go_with_the_time_left() {
     let left_ms = started[0].timeout.unwrap().as_millis();
     assert!((2_500..2_610).contains(&left_ms), "{left_ms}");
     assert_eq!((started.len(), started[1].timeout), (2, None));
-    // No report of the withheld one is waited for.
     world.check_calls();
 }
 
@@ -165,7 +158,6 @@ fn late_records_have_less_time() {
     let (on_time, endless) = (world.call(0, "hello", Some(4_000)), world.call(0, "hello", None));
     world.run_for(SECOND);
     assert!(world.reply(on_time).ends_with("by b") && world.reply(endless).ends_with("by b"));
-    // The clock of the inbox is known from the reports.
     world.late_ns = 2_500 * MS;
     let late = world.call(0, "hello", Some(4_000));
     let over = world.call(0, "hello", Some(2_000));
@@ -184,7 +176,6 @@ fn requests_in_a_bundle_have_not_begun() {
     let mut world = BridgeWorld::of(13, &["a", "b"]);
     world.late_ns = 200 * MS;
     let leaving = [(); 2].map(|()| world.call(0, "hello", Some(1_000)));
-    // Reports of two records are waited for.
     let [brief, given_up, last] = [Some(50), None, Some(1_000)].map(|timeout_ms| world.call(0, "hello", timeout_ms));
     world.run_for(100 * MS);
     world.give_up(given_up);

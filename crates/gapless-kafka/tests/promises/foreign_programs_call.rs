@@ -1,5 +1,3 @@
-//! A program that is no bridge calls a route by records with JSON.
-
 use super::world::{BridgeWorld, MS, ROUTE, SECOND, offer};
 use gapless_kafka::presence::Lease;
 use gapless_kafka::record::{EnvelopeContent, KafkaRecord, ReplyHead, read};
@@ -72,7 +70,6 @@ fn a_repeated_refusal_is_the_same() {
     let is_refusal =
         |reply: &KafkaRecord| reply.payload.as_ref().is_some_and(|json| json.starts_with(br#"{"kind":"no_r"#));
     assert!(replies.len() == 3 && replies.iter().all(is_refusal), "{replies:?}");
-    // A send that was refused has no reply, also where it names a topic.
     let mut send = elsewhere.to_vec();
     send[2].1 = "order 8";
     send.push(("gapless-one-way", "true"));
@@ -142,7 +139,6 @@ fn forbidden_reply_topic_makes_no_call() {
     world.run_for(100 * MS);
     assert!(world.bridges[0].started.is_empty() && !world.topics.contains_key("payments"));
     assert_eq!(world.bridges[0].core.counters().without_address, 4);
-    // A send needs none.
     let send = [REQUEST[0], REQUEST[1], REQUEST[2], REQUEST[4], ("gapless-one-way", "true")];
     world.append("test.inbox.a", record(&send, "1 hello"));
     world.run_for(100 * MS);
@@ -160,7 +156,6 @@ fn programs_without_replies_have_names() {
     }
     world.run_for(100 * MS);
     assert_eq!((world.handled[&1], world.bridges[0].core.counters().repeated_requests), (3, 1));
-    // A topic for the reply is a better name.
     let mut request = REQUEST.to_vec();
     for caller in ["m1/till", "m2/till"] {
         request.push(("gapless-caller", caller));
@@ -197,7 +192,6 @@ fn deadlines_are_of_the_append() {
     world.run_for(100 * MS);
     let left = world.bridges[0].started[0].timeout.unwrap().as_millis();
     assert!((1_990..=2_000).contains(&left), "{left}");
-    // The bridge is stopped for longer than the time of the next one.
     request[2].1 = "order 8";
     world.pause(0);
     world.append("test.inbox.a", record(&request, "2 hello"));
@@ -226,7 +220,6 @@ fn pings_and_cancels_are_for_all() {
     assert_eq!(world.bridges[0].cancelled.len(), 1);
 }
 
-/// The blocks of code of a language in the page of the protocol.
 fn examples(language: &str) -> Vec<&'static str> {
     let page = include_str!("../../../../docs/protocols/kafka.md");
     let begin = format!("```{language}\n");

@@ -1,12 +1,9 @@
-//! Limits of calls and bytes for each bridge, at both ends; repeated, late and foreign records.
-
 use super::world::{BridgeWorld, MS, ProducerFaults, ROUTE, SECOND, limits};
 use gapless_kafka::config::BridgeLimits;
 use gapless_kafka::outcome::CallFailure;
 use gapless_kafka::record::names::BridgeId;
 use gapless_kafka::record::{RecordWriter, ReplyHead, RequestHead, SegmentPlace};
 
-/// A world of two bridges with other limits.
 fn world_with(seed: u64, limits: BridgeLimits) -> BridgeWorld {
     let mut world = BridgeWorld::new(seed);
     world.limits = limits;
@@ -132,7 +129,6 @@ fn hostile_headers_change_nothing() {
 
 #[test]
 fn bundles_fit_the_broker() {
-    // Segments of 1 KiB: the broker takes 21 KiB.
     let mut world = BridgeWorld::of(8, &["a", "b"]);
     let calls = (0..200).map(|number| world.call(0, &format!("{:1$}", "hello", number * 5), Some(1_000)));
     let numbers: Vec<_> = calls.collect();

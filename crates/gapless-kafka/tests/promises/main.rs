@@ -1,4 +1,4 @@
-//! Promises of bridges, each in a module: cores over topics in memory, on virtual time.
+//! Promises of bridges: cores over topics in memory, on virtual time.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod world;

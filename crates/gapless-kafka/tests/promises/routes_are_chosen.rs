@@ -1,5 +1,3 @@
-//! The bridge and the instance of a call: by the lists, by load, by key, by name; and no call passes bridges for ever.
-
 use super::world::{BridgeWorld, MS, ROUTE, SECOND, offer};
 use gapless_kafka::effects::{BridgeNotice, RemoteInstance};
 use gapless_kafka::outcome::CallFailure;
@@ -15,7 +13,6 @@ fn unlisted_routes_are_not_bridged() {
     world.offers(1, vec![offer(ROUTE, &[2]), offer("bank/secret", &[3]), offer("shop/more", &[4])]);
     world.run_for(SECOND);
     assert_eq!(world.bridges[0].relays.keys().collect::<Vec<_>>(), ["shop/more", ROUTE]);
-    // One that asks all the same is refused.
     let head = gapless_kafka::record::RequestHead { route: "bank/secret".to_owned(), ..Default::default() };
     let writer = RecordWriter::new(world.bridges[0].core.id());
     let to = world.bridges[1].core.id().incarnation;
@@ -25,7 +22,6 @@ fn unlisted_routes_are_not_bridged() {
     let answers = world.records("test.inbox.a");
     let is_refusal = |json: &[u8]| json == br#"{"kind":"no_route","reason":"bridge b does not offer it"}"#;
     assert!(answers.iter().any(|record| record.payload.as_deref().is_some_and(is_refusal)));
-    // And an instance that has closed is withdrawn.
     let mut closed = offer(ROUTE, &[2]);
     closed.instances[0].is_open = false;
     world.offers(1, vec![closed]);
@@ -45,7 +41,6 @@ fn calls_go_to_the_least_loaded_bridge() {
     world.run_for(100 * MS);
     let (b, c) = (world.bridges[1].started.len(), world.bridges[2].started.len());
     assert!(b + c == 40 && (28..=32).contains(&b), "{b} and {c}");
-    // Another caller sees that load in the leases.
     world.run_for(2 * SECOND);
     world.offers(0, vec![]);
     world.run_for(SECOND);
@@ -66,7 +61,6 @@ fn a_key_has_one_instance_everywhere() {
             let holder = holders.entry((caller, key)).or_insert(by.clone());
             assert_eq!(*holder, by, "key {key}");
         }
-        // Caller a does not see a's own instance, and d not d's; of the others both take the same.
         let (of_a, of_d) = (&holders[&(0, key)], &holders[&(3, key)]);
         assert!(of_a == of_d || of_a == "d" || of_d == "a", "key {key}: {of_a} and {of_d}");
     }
@@ -74,7 +68,7 @@ fn a_key_has_one_instance_everywhere() {
     for name in ["b", "c", "d"] {
         assert!(of_a.clone().filter(|(_, by)| *by == name).count() > 3, "{holders:?}");
     }
-    // Of a bridge that goes only its keys move.
+    // Only the keys of the lost bridge move.
     world.kill(2);
     world.run_for(8 * SECOND);
     for ((_, key), by) in of_a.filter(|(_, by)| *by != "c") {
@@ -106,7 +100,6 @@ fn a_broadcast_names_its_instance() {
 #[test]
 fn own_instances_are_not_remote() {
     let mut world = BridgeWorld::of(5, &["a", "b", "c"]);
-    // Bridges a and b are in one domain.
     world.offers(0, vec![offer(ROUTE, &[1, 2])]);
     world.offers(1, vec![offer(ROUTE, &[1, 2])]);
     world.run_for(SECOND);
@@ -131,7 +124,6 @@ fn another_version_is_named_with_both() {
     let mut world = BridgeWorld::of(7, &["a", "b"]);
     let number = world.call(0, "wait", None);
     world.run_for(100 * MS);
-    // The next program under the name b speaks version 2.
     world.kill(1);
     let next = RecordWriter::new(&BridgeId { name: "b".into(), incarnation: 7 });
     let json = br#"{"protocol": 2, "something": "new"}"#.to_vec();
@@ -147,7 +139,6 @@ fn another_version_is_named_with_both() {
     assert_eq!(notices.iter().filter(is_named).count(), 1, "{notices:?}");
     assert!(matches!(world.ended(number), CallFailure::Unknown { reason: found, .. } if found.contains(&reason)));
     assert!(world.bridges[0].relays.is_empty());
-    // And its request is refused with both.
     let mut request = next.request("x:1", 1, &Default::default(), None);
     request.headers[0].1 = b"2".to_vec();
     world.append("test.inbox.a", request);
@@ -208,13 +199,11 @@ fn hostile_leases_change_nothing() {
     let mut without_key = evil.lease("evil", "", Some(full));
     without_key.key = None;
     world.append("test.presence", without_key);
-    // Garbage under the name of a bridge takes no routes away.
     let b = world.bridges[1].core.id().clone();
     world.append("test.presence", RecordWriter::new(&b).lease("b", "", Some(b"{".to_vec())));
     let mut unsigned = RecordWriter::new(&b).lease("b", "", Some(vec![0xff; 10]));
     unsigned.headers.clear();
     world.append("test.presence", unsigned);
-    // A tombstone of another incarnation takes nothing away.
     world.append(
         "test.presence",
         RecordWriter::new(&BridgeId { name: "b".into(), incarnation: 7 }).lease("b", "", None),
@@ -227,7 +216,7 @@ fn hostile_leases_change_nothing() {
 #[test]
 fn garbage_is_judged_by_its_own_name() {
     let mut world = BridgeWorld::of(10, &["a", "b", "c"]);
-    // A process named c writes under the key b, as if it were a new incarnation.
+    // A process c writes under the key b, as if it were a new incarnation.
     let other = RecordWriter::new(&BridgeId { name: "c".into(), incarnation: 7 });
     world.append("test.presence", other.lease("b", "", Some(b"{".to_vec())));
     world.run_for(100 * MS);

@@ -1,5 +1,3 @@
-//! Payloads longer than a record: whole at the other end, or an outcome at once.
-
 use super::world::{BridgeWorld, MS, ROUTE, SECOND};
 use gapless_kafka::calls_out::{AppendFailure, Certainty};
 use gapless_kafka::effects::DeliveryToken;
@@ -32,7 +30,6 @@ fn lost_segment_ends_the_call_at_once() {
     let asked = world.call(0, &format!("{:5000}", "hello"), Some(60_000));
     let answered = world.call(0, "reply 5000", Some(60_000));
     world.run_for(SECOND);
-    // The producer reports doubt and the serving bridge refuses; whichever comes first ends the call.
     assert!(matches!(world.ended(asked), CallFailure::Unknown { .. } | CallFailure::NotBegun { .. }));
     assert!(
         matches!(world.ended(answered), CallFailure::Unknown { reason, .. } if reason.contains("segment 3 of 5 is missing"))
@@ -67,7 +64,6 @@ fn missing_segments_time_out() {
     assert_eq!(refusals(&world), 1);
     world.run_for(3 * SECOND);
     assert_eq!(refusals(&world), 2, "and of a call without end");
-    // One that comes after all begins nothing.
     let mut late = writer.segment(true, "x:1", Some(to), SegmentPlace { index: 1, ..place });
     late.payload = Some(vec![b'0'; 10]);
     world.append("test.inbox.b", late);
@@ -80,7 +76,6 @@ fn missing_segments_time_out() {
 fn a_refused_segment_is_not_begun() {
     let mut world = BridgeWorld::of(4, &["a", "b"]);
     let asked = world.call(0, &format!("{:5000}", "hello"), Some(60_000));
-    // The first report says that its segment was not appended.
     let result = Err(AppendFailure { certainty: Certainty::Absent, reason: "no right".to_owned() });
     let token = DeliveryToken::Request(gapless_kafka::effects::RequestId(asked));
     world.input(0, gapless_kafka::bridge_core::BridgeInput::Delivered { token, result });

@@ -1,5 +1,3 @@
-//! The status of a bridge: its peers, routes, calls and broker, as they are.
-
 use super::world::{BridgeWorld, MS, ROUTE, SECOND};
 use gapless_agent::Now;
 use gapless_kafka::peers::{CallLoad, PeerState};

@@ -1,5 +1,4 @@
-//! Bridges over topics in memory, on virtual time: producers with delivery reports, consumers, a domain for each bridge. Faults are
-//! set by hand or by chance.
+//! Bridges over topics in memory, on virtual time; faults are set by hand or at random.
 
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;
@@ -20,10 +19,9 @@ use std::time::Duration;
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
 
-/// A route of every bridge, whose handler does what the payload says.
+/// The handler of this route does what the payload says.
 pub const ROUTE: &str = "shop/price";
 
-/// An event, for one start of a bridge.
 enum WorldEvent {
     Append(ProducerRecord),
     Report(u64, Result<RecordPlace, AppendFailure>),
@@ -33,16 +31,13 @@ enum WorldEvent {
     Reopen(String),
 }
 
-/// A faulty producer: shares of records in a thousand.
+/// Faults of a producer, in records per thousand.
 #[derive(Clone, Copy, Default)]
 pub struct ProducerFaults {
     /// Appended, and reported as in doubt.
     pub lost_reports: u64,
-    /// Not appended, and reported as in doubt.
     pub doubtful: u64,
-    /// Not appended, and reported so.
     pub refused: u64,
-    /// Appended twice.
     pub repeated: u64,
 }
 
@@ -53,23 +48,17 @@ pub struct SimulatedBridge {
     pub is_paused: bool,
     is_alive: bool,
     deferred: Vec<WorldEvent>,
-    /// Next offset of each topic.
     inbox: Option<i64>,
     presence: Option<i64>,
-    /// Time of the last event of its producer, so that records keep their order.
     producer_ns: u64,
-    /// Records that wait for the broker: the event of the report of each, and its name.
     queued: Vec<(u64, u64)>,
     bundles: Bundles,
     tick_ns: u64,
-    /// Requests that `begin` refuses, and those that have begun.
     pub refused_requests: HashSet<RequestId>,
     begun: HashSet<RequestId>,
     pub relays: BTreeMap<String, RemoteRoute>,
     pub notices: Vec<BridgeNotice>,
-    /// Readers stay as they are when they are to be opened again.
     pub is_stuck: bool,
-    /// Times that it has read the leases from their end on, and has withdrawn unsent requests.
     pub skips: u32,
     pub purges: u32,
     pub ended: Option<Result<(), BridgeError>>,
@@ -78,7 +67,6 @@ pub struct SimulatedBridge {
     pub started: Vec<IncomingCall>,
 }
 
-/// A call of an application.
 #[derive(Debug)]
 pub struct SimulatedCall {
     pub bridge: usize,
@@ -87,7 +75,6 @@ pub struct SimulatedCall {
     pub timeout_ns: Option<u64>,
     pub outcomes: Vec<(u64, CallOutcome)>,
     pub is_given_up: bool,
-    /// The bridge was stopped meanwhile, and could not keep the time.
     was_paused: bool,
     is_one_way: bool,
 }
@@ -98,27 +85,20 @@ pub struct BridgeWorld {
     pub topics: BTreeMap<String, Vec<(i64, KafkaRecord)>>,
     pub bridges: Vec<SimulatedBridge>,
     pub calls: BTreeMap<u64, SimulatedCall>,
-    /// Number of times that the handler of each call began.
     pub handled: BTreeMap<u64, u32>,
     pub faults: ProducerFaults,
     pub is_broker_down: bool,
-    /// The broker's clock before that of the bridges, ms.
     pub broker_ahead_ms: i64,
     pub limits: BridgeLimits,
     events: BinaryHeap<Reverse<(u64, u64)>>,
     by_number: HashMap<u64, (usize, u32, WorldEvent)>,
     last_event: u64,
     last_request: u64,
-    /// Records that are lost on their way, chosen by a test.
     pub drop: Option<fn(&KafkaRecord) -> bool>,
-    /// Records that are longer than the broker takes, chosen by a test.
     pub too_long: Option<fn(&KafkaRecord) -> bool>,
-    /// Bridge whose records are refused.
     pub refused_bridge: Option<usize>,
-    /// Time after which a producer gives a record up, and time that each record waits for its append.
     pub give_up_ns: u64,
     pub late_ns: u64,
-    /// Records that no client can read: topic and offset.
     pub unreadable: HashSet<(String, i64)>,
 }
 
@@ -139,7 +119,6 @@ pub fn options(name: &str, limits: BridgeLimits) -> CoreOptions {
     }
 }
 
-/// Headers of a request of a program that is no bridge.
 pub fn program_request(correlation: &str, route: &str) -> Vec<RecordHeader> {
     let headers = [
         ("gapless-kind", "request"),
@@ -150,14 +129,12 @@ pub fn program_request(correlation: &str, route: &str) -> Vec<RecordHeader> {
     headers.map(|(name, value)| (name.into(), value.as_bytes().to_vec())).to_vec()
 }
 
-/// Bytes of a record as the broker counts them, about.
 fn length_of(record: &KafkaRecord) -> usize {
     let headers = record.headers.iter().map(|(name, value)| name.len() + value.len());
     let [key, payload] = [&record.key, &record.payload].map(|bytes| bytes.as_ref().map_or(0, Vec::len));
     key + headers.sum::<usize>() + payload
 }
 
-/// A route with these instances.
 pub fn offer(route: &str, identities: &[u64]) -> OfferedRoute {
     let instance = |identity: &u64| OfferedInstance {
         identity: *identity,
@@ -173,17 +150,14 @@ pub fn offer(route: &str, identities: &[u64]) -> OfferedRoute {
 }
 
 impl SimulatedBridge {
-    /// Stops reading the inbox. The offset at which it would go on.
     pub fn stop_reading(&mut self) -> Option<i64> {
         self.inbox.take()
     }
 
-    /// Goes on reading the inbox, with the next record that comes.
     pub fn read_from(&mut self, offset: Option<i64>) {
         self.inbox = offset;
     }
 
-    /// Stops reading the leases.
     pub fn stop_reading_leases(&mut self) {
         self.presence = None;
     }
@@ -215,7 +189,6 @@ impl BridgeWorld {
         }
     }
 
-    /// Bridges that serve [`ROUTE`] with one instance each, from identity 1 on, and know each other.
     pub fn of(seed: u64, names: &[&str]) -> Self {
         let mut world = Self::new(seed);
         for (name, identity) in names.iter().zip(1..) {
@@ -262,7 +235,6 @@ impl BridgeWorld {
         index
     }
 
-    /// Kills a bridge and starts it again under its name, with one instance.
     pub fn restart(&mut self, index: usize, identity: u64) {
         let incarnation = self.random.number();
         let bridge = &mut self.bridges[index];
@@ -280,7 +252,6 @@ impl BridgeWorld {
         self.offers(index, vec![offer(ROUTE, &[identity])]);
     }
 
-    /// Kills a bridge. What its producer has not appended is gone.
     pub fn kill(&mut self, index: usize) {
         self.bridges[index].is_alive = false;
         self.bridges[index].start += 1;
@@ -305,7 +276,6 @@ impl BridgeWorld {
         self.input(index, BridgeInput::Offers(offers));
     }
 
-    /// A call of [`ROUTE`] with a timeout in ms; the handler does `what`.
     pub fn call(&mut self, bridge: usize, what: &str, timeout_ms: Option<u64>) -> u64 {
         self.call_with(bridge, what, timeout_ms, |_| {})
     }
@@ -352,14 +322,12 @@ impl BridgeWorld {
         }
     }
 
-    /// The only outcome of a call.
     pub fn outcome(&self, number: u64) -> &CallOutcome {
         let outcomes = &self.calls[&number].outcomes;
         assert_eq!(outcomes.len(), 1, "call {number}: {outcomes:?}");
         &outcomes[0].1
     }
 
-    /// Time that a call took, ms.
     pub fn duration_ms(&self, number: u64) -> u64 {
         let call = &self.calls[&number];
         (call.outcomes[0].0 - call.begun_ns) / MS
@@ -372,7 +340,6 @@ impl BridgeWorld {
         }
     }
 
-    /// The reply of a call, as text.
     pub fn reply(&self, number: u64) -> String {
         match self.outcome(number) {
             CallOutcome::Reply(bytes) => String::from_utf8(bytes.clone()).unwrap(),
@@ -380,18 +347,15 @@ impl BridgeWorld {
         }
     }
 
-    /// Appends a record that no client can read.
     pub fn append_unreadable(&mut self, topic: &str) {
         let place = self.stored(topic, KafkaRecord::default());
         self.unreadable.insert((topic.to_owned(), place.offset));
     }
 
-    /// Appends a record of a program that is no bridge.
     pub fn append(&mut self, topic: &str, record: KafkaRecord) {
         self.stored(topic, record);
     }
 
-    /// The records of a topic.
     pub fn records(&self, topic: &str) -> Vec<KafkaRecord> {
         self.topics.get(topic).into_iter().flatten().map(|(_, record)| record.clone()).collect()
     }
@@ -431,7 +395,6 @@ impl BridgeWorld {
         }
     }
 
-    /// Hands records to the producer. Requests begin then, unless their callers have given them up.
     fn flush(&mut self, index: usize, flush: impl FnOnce(&mut Bundles, &mut BeginRequest<'_>) -> Vec<ProducerRecord>) {
         let (calls, mut withheld) = (&mut self.calls, Vec::new());
         let SimulatedBridge { bundles, refused_requests, begun, .. } = &mut self.bridges[index];
@@ -482,7 +445,6 @@ impl BridgeWorld {
         if bridge.start != start || !bridge.is_alive {
             return;
         }
-        // A producer's thread is stopped, too.
         if bridge.is_paused {
             bridge.deferred.push(event);
             return;
@@ -525,7 +487,6 @@ impl BridgeWorld {
         };
         let lost = |certainty| Err(AppendFailure { certainty, reason: "the test says so".to_owned() });
         let result = if self.is_broker_down {
-            // The producer gives up after its delivery timeout.
             let absent = lost(Certainty::Absent);
             let number = self.at(self.now_ns + self.give_up_ns, index, start, WorldEvent::Report(name, absent));
             return self.bridges[index].queued.push((number, name));
@@ -560,7 +521,6 @@ impl BridgeWorld {
                 let next = if topic == Topic::Inbox { &mut bridge.inbox } else { &mut bridge.presence };
                 let Some(offset) = *next else { break };
                 if self.unreadable.contains(&(name.to_owned(), offset)) {
-                    // The reader is closed, as it would say so for ever.
                     *next = None;
                     self.input(index, BridgeInput::Unreadable { topic, reason: "no batch".to_owned() });
                     break;
@@ -637,7 +597,7 @@ impl BridgeWorld {
         }
     }
 
-    /// The handler: `NUMBER reply N`, a reply of N bytes; `NUMBER sleep MS`; `NUMBER refuse`; `NUMBER panic`; `NUMBER wait` for ever.
+    /// `NUMBER reply N` (bytes), `NUMBER sleep MS`, `NUMBER refuse`, `NUMBER panic`, `NUMBER wait` for ever.
     fn begin(&mut self, index: usize, call: IncomingCall) {
         let text = String::from_utf8(call.payload.clone()).unwrap();
         let mut words: VecDeque<_> = text.split(' ').collect();
@@ -660,7 +620,6 @@ impl BridgeWorld {
         self.at(self.now_ns + delay_ms * MS, index, start, WorldEvent::HandlerEnds(name, outcome));
     }
 
-    /// The first two bridges, a and b, call each other, and all calls are checked.
     #[track_caller]
     pub fn check_calls(&mut self) {
         for (caller, by) in [(0, "b"), (1, "a")] {
@@ -671,8 +630,8 @@ impl BridgeWorld {
         self.check();
     }
 
-    /// Checks every call: one outcome in time, unless it was given up or its bridge was killed; nothing that is said not to have begun
-    /// has begun; nothing begins twice.
+    /// Every call has one outcome in time, unless it was given up or its bridge was killed; nothing begins twice or
+    /// against its outcome.
     pub fn check(&self) {
         for (number, call) in &self.calls {
             let begun = self.handled.get(number).copied().unwrap_or(0);

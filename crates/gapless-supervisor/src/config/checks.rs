@@ -1,5 +1,3 @@
-//! Checks across options and against the machine.
-
 use super::SupervisorConfig;
 use super::process::{CpusConfig, Dependency, InvalidProcess, ProcessConfig, Readiness, RestartPolicy, StopSignal};
 use crate::launch::is_input;
@@ -12,7 +10,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Adds an error for each inconsistency. For processes in `invalid` only the dependencies are known.
 pub(super) fn check(config: &SupervisorConfig, invalid: &[InvalidProcess], lines: &KeyLines, refusals: &mut Refusals) {
     if config.processes.is_empty() && invalid.is_empty() {
         refusals.add(lines.refuse("process", "no process is named; [process.NAME] with a command is expected"));
@@ -36,7 +33,7 @@ fn key(process: &ProcessConfig, name: &str) -> String {
     format!("process.{}.{name}", process.name)
 }
 
-/// Instances inherit the environment of the starting process, which must be valid UTF-8 as a whole.
+/// The inherited environment must be valid UTF-8 as a whole.
 fn environment(lines: &KeyLines) -> Result<(), ConfigError> {
     let is_text = |(name, value): &(OsString, OsString)| name.to_str().is_some() && value.to_str().is_some();
     let Some((name, _)) = std::env::vars_os().find(|variable| !is_text(variable)) else { return Ok(()) };
@@ -50,7 +47,7 @@ fn program(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ConfigError>
         |reason: String| Err(lines.refuse(&key(process, "command"), format!("{} {reason}", process.program.display())));
     if !process.program.has_root() {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // Files in the current directory are not searched; those are written as ./NAME.
+        // Files in the current directory are not searched; ./NAME is needed.
         return refuse(format!(
             "is not on the PATH, which is {:?} here; a supervisor has that of the `gapless up` that has started it",
             path.display().to_string()
@@ -68,7 +65,7 @@ fn program(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ConfigError>
     }
 }
 
-/// Checks that the file for standard input exists. Access by another user is checked by the launcher.
+/// The launcher checks access by another user.
 fn input(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ConfigError> {
     let Some(path) = &process.input else {
         let reason = "there is no `input` whose file could change";
@@ -87,7 +84,6 @@ fn input(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ConfigError> {
     Err(lines.refuse(&key(process, "input"), format!("{} {reason}", path.display())))
 }
 
-/// Checks the options of one process.
 fn one(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
     let mut refuse = |name: &str, reason: &str| refusals.add(lines.refuse(&key(process, name), reason));
     let own = rustix::process::geteuid();
@@ -117,13 +113,12 @@ fn one(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
     }
 }
 
-/// Checks names of routes, and that they are served in the domain of the supervisor's own user.
 fn routes(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
     let ready = match &process.ready {
         Readiness::Route(route) => Some(("ready.route", route)),
         _ => None,
     };
-    // A ping without a route of its own uses the one of `ready`, which is reported only once.
+    // A ping without its own route uses that of `ready`, which is reported only once.
     let has_own = lines.has(&key(process, "ping.route"));
     let ping = process.ping.as_ref().filter(|_| has_own).map(|ping| ("ping.route", &ping.route));
     for (name, route) in ready.into_iter().chain(ping) {
@@ -140,7 +135,6 @@ fn routes(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
     }
 }
 
-/// Checks that all dependencies exist and form no cycle.
 fn dependencies(config: &SupervisorConfig, invalid: &[InvalidProcess], lines: &KeyLines, refusals: &mut Refusals) {
     let read = config.processes.iter().map(|process| (process.name.as_str(), &process.after[..]));
     let all: Vec<_> = read.chain(invalid.iter().map(|process| (process.name.as_str(), &process.after[..]))).collect();
@@ -153,7 +147,7 @@ fn dependencies(config: &SupervisorConfig, invalid: &[InvalidProcess], lines: &K
             refusals.add(lines.refuse(&key(name), reason));
         }
     }
-    // Topological sort: removes processes without remaining dependencies until none is left, or a cycle.
+    // Topological sort.
     let waits = |left: &BTreeMap<&str, _>, after: &[Dependency]| {
         after.iter().filter(|other| left.contains_key(other.process.as_str())).count()
     };
@@ -171,7 +165,7 @@ fn dependencies(config: &SupervisorConfig, invalid: &[InvalidProcess], lines: &K
             free.extend(Some(dependent).filter(|_| *count == 0));
         }
     }
-    // Each remaining process depends on another remaining one, so any path ends in a cycle.
+    // Any path ends in a cycle: each remaining process depends on another.
     let Some((mut name, mut after)) = left.first_key_value().map(|(name, after)| (*name, *after)) else { return };
     let mut seen: Vec<&str> = Vec::new();
     while !seen.contains(&name) {
@@ -185,7 +179,6 @@ fn dependencies(config: &SupervisorConfig, invalid: &[InvalidProcess], lines: &K
     refusals.add(lines.refuse(&key(name), reason));
 }
 
-/// Checks that the machine has the CPUs, and enough of them for all exclusive ones.
 fn cpus(config: &SupervisorConfig, lines: &KeyLines, refusals: &mut Refusals) {
     let machine = CpuMask::of_machine();
     if let Some(Err(warning)) = config.cpus.map(|cpus| cpus.check(&machine)) {

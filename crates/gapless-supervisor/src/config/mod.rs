@@ -1,11 +1,4 @@
-//! [`SupervisorConfig`]: the configuration file as plain data, validated as a whole before anything starts. Each error
-//! names file, line, key, the found and the allowed value.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `reading` | parser |
-//! | `checks` | checks across options: dependencies, CPUs, programs, users |
-//! | [`process`] | options of one process |
+//! [`SupervisorConfig`]: the configuration file as plain data, validated as a whole before anything starts.
 
 mod checks;
 pub mod process;
@@ -22,18 +15,17 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisorConfig {
     pub directory: PathBuf,
-    /// `domain`: directory of the domain of the processes, passed to them as `GAPLESS_DOMAIN`. Created if its parent
-    /// exists. By default `domain` in the state directory.
+    /// `domain`: directory of the processes' domain, passed on as `GAPLESS_DOMAIN`; created if its parent exists. By
+    /// default `domain` in the state directory.
     pub domain: PathBuf,
     pub group: Option<GroupConfig>,
     /// CPUs for all processes; by default all of the machine.
     pub cpus: Option<CpuMask>,
-    /// `log_bytes_max`: length in bytes at which a log is rotated to `NAME.log.1`; at least 4 KiB, by default 64 MiB.
-    /// Applies to the logs of instances, to `events.log` and to `guardian.log`. Output within 20 ms, and during the
-    /// copy, may exceed it.
+    /// `log_bytes_max`: length in bytes at which a log is rotated to `NAME.log.1`, including `events.log` and
+    /// `guardian.log`; at least 4 KiB, by default 64 MiB. Output within 20 ms, and during the copy, may exceed it.
     pub log_bytes_max: u64,
-    /// `logs_kept`: number of rotated files of each log, `NAME.log.1` being the newest; 0 to 100, by default 1. A log
-    /// and its rotated files take up to `log_bytes_max` each, and once more during a copy.
+    /// `logs_kept`: number of rotated files of each log, `NAME.log.1` being the newest; 0 to 100, by default 1. Each
+    /// takes up to `log_bytes_max`, and once more during a copy.
     pub logs_kept: u32,
     /// In the order of the configuration.
     pub processes: Vec<ProcessConfig>,
@@ -55,7 +47,7 @@ impl SupervisorConfig {
         self.processes.iter().find(|process| process.name == name)
     }
 
-    /// Whether both configurations mean the same, regardless of the names of their keys.
+    /// Whether both mean the same, regardless of former key names.
     #[must_use]
     pub fn is_equivalent(&self, other: &Self) -> bool {
         let Self { directory, domain, group, cpus, log_bytes_max, logs_kept, processes, warning: _ } = self;

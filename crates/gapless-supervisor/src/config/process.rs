@@ -1,5 +1,3 @@
-//! [`ProcessConfig`]: options of one process.
-
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
 use std::collections::BTreeSet;
@@ -13,13 +11,13 @@ use std::time::Duration;
 pub struct ProcessConfig {
     /// Name: ASCII letters, digits, `-` and `_`, at most 64 bytes.
     pub name: String,
-    /// Path of the program, or its name if it was not found on the `PATH`.
+    /// Path of the program, or its name if not found on the `PATH`.
     pub program: PathBuf,
     /// Arguments, passed without a shell.
     pub arguments: Vec<String>,
     /// Variables in addition to those of the supervisor.
     pub environment: Variables,
-    /// Names of variables that must be set, here or in the supervisor's environment.
+    /// Variables that must be set, here or in the supervisor's environment.
     pub secrets: BTreeSet<String>,
     pub folder: PathBuf,
     /// File for standard input; `/dev/null` without one.
@@ -34,7 +32,7 @@ pub struct ProcessConfig {
     pub after: Vec<Dependency>,
     /// Condition for an instance to be ready.
     pub ready: Readiness,
-    /// Time after which an instance that is not ready is killed and counts as failed.
+    /// Time after which an instance that is not ready is killed as failed.
     pub ready_within: Duration,
     pub restart: RestartConfig,
     pub stop: StopConfig,
@@ -44,11 +42,11 @@ pub struct ProcessConfig {
     pub files_max: Option<u64>,
     /// Length limit of a core dump, bytes.
     pub core_bytes_max: Option<u64>,
-    /// A task, which is done once it has exited with status 0.
+    /// A task, done once it has exited with status 0.
     pub is_once: bool,
     /// One instance is active, the others are standbys.
     pub is_singleton: bool,
-    /// Causes of a reload, which replaces its instances one after the other.
+    /// Causes of a reload.
     pub reload: ReloadConfig,
     /// Directory of its logs, as `calculator.1.log`.
     pub log_folder: PathBuf,
@@ -65,10 +63,8 @@ pub struct UserConfig {
 /// CPUs of the instances of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum CpusConfig {
-    /// Any CPU.
     #[default]
     Any,
-    /// Number of exclusive CPUs of each instance.
     Own(u32),
     /// Masks for the instances in order; the last one for all further ones.
     Masks(Vec<CpuMask>),
@@ -84,7 +80,7 @@ pub struct Dependency {
 /// Stage of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DependencyStage {
-    /// Instances run and, if they report readiness themselves, have sent `INITIALISED=1`.
+    /// Instances run; those that report readiness themselves have sent `INITIALISED=1`.
     Initialised,
     /// Instances are ready; a task is done.
     Ready,
@@ -93,11 +89,10 @@ pub enum DependencyStage {
 /// Condition for an instance to be ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Readiness {
-    /// The process runs.
     #[default]
     Started,
     /// The process, or one of its session, serves this route in the supervisor's domain
-    /// ([`domain`](super::SupervisorConfig::domain)) and takes calls. Other instances that serve it do not count.
+    /// ([`domain`](super::SupervisorConfig::domain)) and takes calls. Other instances of it do not count.
     Route(String),
     /// This address accepts a connection.
     Address(SocketAddr),
@@ -114,7 +109,6 @@ pub enum Readiness {
 pub enum RestartPolicy {
     #[default]
     Always,
-    /// All except status 0.
     OnFailure,
     Never,
 }
@@ -123,10 +117,10 @@ pub enum RestartPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestartConfig {
     pub policy: RestartPolicy,
-    /// Pause before the second restart. The first is immediate; each further pause is doubled.
+    /// Pause before the second restart, doubled for each further one; the first restart is immediate.
     pub backoff_first: Duration,
     pub backoff_max: Duration,
-    /// Limit of restarts within `within`. Beyond it, the instance is held.
+    /// Limit of restarts within `within`, beyond which the instance is held.
     pub restarts_max: u32,
     /// Period of `restarts_max`.
     pub within: Duration,
@@ -134,8 +128,8 @@ pub struct RestartConfig {
     pub healthy_after: Duration,
 }
 
-/// Way of stopping an instance. If it serves routes in the supervisor's domain, it is drained first, for at most half
-/// of its grace period.
+/// Way of stopping an instance. An instance that serves routes in the supervisor's domain is drained first, for at most
+/// half of its grace period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopConfig {
     pub signal: StopSignal,
@@ -144,7 +138,6 @@ pub struct StopConfig {
 }
 
 impl Default for StopConfig {
-    /// SIGTERM and ten seconds.
     fn default() -> Self {
         Self { signal: StopSignal::Terminate, grace: Duration::from_secs(10) }
     }
@@ -174,11 +167,10 @@ impl StopSignal {
     ];
 }
 
-/// Liveness probes of an instance, while it is ready, serves the route and takes calls.
-///
-/// Instances of a route answer pings on their own, without the handler. A worker of the route answers, before all
-/// waiting calls. So an instance counts as hung if all its workers are busy, or it is stopped, for longer than
-/// `within`, `failures_max` times in succession. `every` and `within` must be longer than its calls take.
+/// Liveness probes of an instance while it is ready, serves the route and takes calls. A worker of the route answers
+/// before all waiting calls, without the handler. So an instance counts as hung if all its workers are busy, or it is
+/// stopped, for longer than `within`, `failures_max` times in succession; `every` and `within` must be longer than its
+/// calls take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PingConfig {
     pub route: String,
@@ -188,22 +180,21 @@ pub struct PingConfig {
     pub failures_max: u32,
 }
 
-/// Causes of a reload, which replaces the instances of a process one after the other. A file that is being written is
-/// waited for: it must be unchanged for a second, without a visible process that has it open for writing.
+/// Causes of a reload, which replaces instances one after the other. A file must be unchanged for a second, without a
+/// visible process that has it open for writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReloadConfig {
     /// `program`: the program file was replaced, by inode, modification time or length. Off by default.
     pub on_program: bool,
-    /// `input`: the `input` file was replaced, by the same criteria. Off by default.
+    /// `input`: the `input` file was replaced. Off by default.
     pub on_input: bool,
     /// `file`: its configuration was changed, as noticed or by `gapless reload`. On by default; if off, changes apply
-    /// from the next start of each instance.
+    /// from each instance's next start.
     pub on_file: bool,
-    /// A new instance is ready before an old one is stopped, so that one more than configured runs temporarily.
+    /// A new instance is ready before an old one is stopped: one more than configured runs temporarily.
     pub is_overlapping: bool,
 }
 
-/// Process with errors.
 pub(super) struct InvalidProcess {
     pub name: String,
     pub after: Vec<Dependency>,

@@ -1,5 +1,3 @@
-//! Parser of the configuration file.
-
 use super::process::{
     CpusConfig, Dependency, DependencyStage, InvalidProcess, PingConfig, ProcessConfig, Readiness, ReloadConfig,
     RestartConfig, RestartPolicy, StopConfig, StopSignal, UserConfig,
@@ -22,9 +20,10 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl SupervisorConfig {
-    /// Reads and checks the file `path`. Relative paths in it are relative to its directory.
+    /// Reads and checks the file `path`; relative paths in it are relative to its directory.
     ///
     /// # Errors
+    ///
     /// [`ConfigError::File`] if it cannot be read; see also [`SupervisorConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
@@ -35,11 +34,12 @@ impl SupervisorConfig {
         Self::parse(&text, &name, &absolute)
     }
 
-    /// Parses and checks `text`. `name` is the name of the file in messages, `path` its absolute path.
+    /// Parses and checks `text`; `name` is the file's name in messages, `path` its absolute path.
     ///
     /// # Errors
-    /// A [`ConfigError::Refused`] for each unknown key, each value of a wrong type or out of range, and each
-    /// inconsistency. It has the file, line, key, the found and the allowed value. A single one if the text is not TOML.
+    ///
+    /// A [`ConfigError::Refused`] for each unknown key, wrong type, value out of range and inconsistency, with file,
+    /// line, key, found and allowed value. A single one if the text is not TOML.
     pub fn parse(text: &str, name: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let document = Document::new(name, text);
         let mut refusals = Refusals::default();
@@ -49,10 +49,11 @@ impl SupervisorConfig {
         refusals.or(config)
     }
 
-    /// Parses a text that was checked when it was put in force. Skips checks against the machine: a program that was
-    /// removed since does not keep the others from being supervised.
+    /// Parses a text that is already in force, without checks against the machine: a program removed since does not
+    /// keep the others from being supervised.
     ///
     /// # Errors
+    ///
     /// See [`SupervisorConfig::parse`]; errors in the text only.
     pub fn parse_in_force(text: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let mut refusals = Refusals::default();
@@ -61,8 +62,7 @@ impl SupervisorConfig {
         refusals.or(config)
     }
 
-    /// State directory that a text names, regardless of other errors. `None` if it names none or cannot be parsed that
-    /// far.
+    /// State directory that a text names, regardless of other errors; `None` if it cannot be parsed that far.
     #[must_use]
     pub fn directory_in(text: &str, path: &Path) -> Option<PathBuf> {
         let name = path.display().to_string();
@@ -73,7 +73,6 @@ impl SupervisorConfig {
         directory.ok()?
     }
 
-    /// Valid part of the configuration, and the processes with errors.
     fn read(
         document: &Document<'_>,
         path: &Path,
@@ -124,7 +123,6 @@ impl SupervisorConfig {
     }
 }
 
-/// Table `key`; empty if it is missing or not a table.
 fn table_of<'a>(table: &mut Table<'a>, key: &'static str, refusals: &mut Refusals) -> Table<'a> {
     let (found, refusal) = table.table_or_refusal(key);
     refusals.extend(refusal);
@@ -140,7 +138,6 @@ struct BasePaths<'a> {
     log_folder: PathBuf,
 }
 
-/// Parses one process. Returns its dependencies if it has errors.
 fn process(
     document: &Document<'_>,
     name: &str,
@@ -181,7 +178,7 @@ fn process(
     let core_bytes_max = refusals.optional(table.get("core_max", |value| value.size(0..=1 << 50)));
     let is_once = switch(&mut table, "once", false, refusals);
     let is_singleton = switch(&mut table, "singleton", false, refusals);
-    // Instances of one route share its calls. For other processes two instances at a time may be too many.
+    // Of processes without a shared route, two at a time may be too many.
     let may_overlap = matches!(ready, Some(Readiness::Route(_)));
     let mut of_reload = table_of(&mut table, "reload", refusals);
     let reload = ReloadConfig {
@@ -232,8 +229,8 @@ fn command(table: &mut Table<'_>) -> Result<(String, Vec<String>), ConfigError> 
     Ok((program, command.collect()))
 }
 
-/// Looks up a name without a slash on the `PATH`, like a shell, but skips relative entries: a later supervisor may have
-/// another current directory. An unknown name is returned as it is and refused later.
+/// Skips relative `PATH` entries: a later supervisor may have another current directory. An unknown name is refused
+/// later.
 fn program_path(program: &str, base: &Path) -> PathBuf {
     if program.contains('/') {
         return base.join(program);
@@ -255,7 +252,7 @@ fn texts(value: Value<'_>) -> Result<Vec<String>, ConfigError> {
     value.list()?.into_iter().map(read).collect()
 }
 
-/// Parses the environment. Errors never show values, which may be secrets.
+/// Errors never show values, which may be secrets.
 fn environment(document: &Document<'_>, process: &str, value: Value<'_>, refusals: &mut Refusals) -> Variables {
     let mut variables = Variables::default();
     let refused = value.refuse("a table of texts is allowed, as { NAME = \"TEXT\" }");
@@ -293,7 +290,7 @@ fn user(value: &Value<'_>) -> Result<UserConfig, ConfigError> {
     }
 }
 
-/// Takes the value of `instances`, or of `copies`, its former name.
+/// `copies` is the former name of `instances`.
 fn take_instances<'a>(table: &mut Table<'a>, refusals: &mut Refusals) -> Option<Value<'a>> {
     let (value, former) = (table.take("instances"), table.take_former("copies"));
     if let Some(former) = &former {
@@ -429,7 +426,6 @@ fn stop(mut table: Table<'_>, refusals: &mut Refusals) -> StopConfig {
     StopConfig { signal: signal.unwrap_or(default.signal), grace: grace.unwrap_or(default.grace) }
 }
 
-/// Parses the probes of a process with this readiness; `None` for `ready` if it has errors.
 fn ping(value: Value<'_>, ready: Option<&Readiness>, refusals: &mut Refusals) -> Option<PingConfig> {
     let refused = value.expected("{ every = \"1 s\", within = \"500 ms\", failures_max = 3 } is allowed");
     let mut table = refusals.keep(value.table().map_err(|_| refused))?;

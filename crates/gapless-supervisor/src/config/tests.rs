@@ -1,12 +1,9 @@
-//! Valid configurations, and error messages of invalid ones.
-
 use super::SupervisorConfig;
 use super::process::{CpusConfig, Dependency, DependencyStage, Readiness, RestartPolicy, StopSignal};
 use crate::state_directory::StateDirectory;
 use std::path::Path;
 use std::time::Duration;
 
-/// Parses a text as `/tmp/floor.toml`.
 fn parse(text: &str) -> Result<SupervisorConfig, String> {
     SupervisorConfig::parse(text, "floor.toml", Path::new("/tmp/floor.toml")).map_err(|error| error.to_string())
 }
@@ -63,7 +60,6 @@ fn all_options_are_parsed() {
     .unwrap();
     assert_eq!(config.directory, Path::new("/tmp/kept"));
     assert_eq!((config.log_bytes_max, config.logs_kept), (1 << 20, 3));
-    // Found on the PATH.
     assert!(config.process("matching").unwrap().program.has_root());
     let process = config.process("calculator").unwrap();
     assert_eq!((process.instances_min, process.instances_max), (2, 4));
@@ -104,7 +100,6 @@ fn wrong_paths_are_refused() {
     refused(&format!("{a}ready = {{ socket = \"\" }}"), wanted);
 }
 
-/// A file as written for earlier versions.
 #[test]
 fn former_key_is_read_with_a_warning() {
     let text = |key: &str| {
@@ -126,7 +121,6 @@ fn former_key_is_read_with_a_warning() {
     );
 }
 
-/// Pairs of a text and its expected error, with the line of the key.
 #[test]
 fn errors_name_the_line() {
     let a = "[process.a]\ncommand = [\"/bin/true\"]\n";
@@ -288,7 +282,6 @@ ping = { every = "1 s" }
         "floor.toml:14: process.c.after: \"nobody\" is no process of this file; c, a, b, d are",
         "floor.toml:15: process.c.singleton: a task",
         "floor.toml:17: process.d.command: missing",
-        // Consequences of this error are not reported.
         "floor.toml:19: process.d.ready: 5 was found",
         "floor.toml:21: other: unknown",
     ];
@@ -358,7 +351,7 @@ fn example_file_has_defaults() {
     let of = |text: &str| SupervisorConfig::parse_in_force(text, Path::new("/tmp/supervisor.toml")).unwrap();
     let shortest = of("[process.calculator]\ncommand = [\"/bin/sleep\", \"1000\"]\n");
     assert_eq!(of(guide), shortest);
-    // Keys without a default are valid as they stand in the comments; "svc" and "traders" do not exist here.
+    // Keys without a default are valid as in the comments; "svc" and "traders" do not exist here.
     let all = guide.replace("\n#~ ", "\n").replace("\"svc\"", "\"root\"").replace("\"traders\"", "\"root\"");
     let all = of(&all);
     let process = all.process("calculator").unwrap();
@@ -370,7 +363,6 @@ fn example_file_has_defaults() {
 
 #[test]
 fn path_excludes_current_directory() {
-    // The tests run in a directory that contains this file.
     assert!(Path::new("Cargo.toml").is_file());
     let error = parse("[process.a]\ncommand = [\"Cargo.toml\"]").unwrap_err();
     let path = std::env::var("PATH").unwrap();

@@ -1,5 +1,3 @@
-//! [`ControlClient`]: connection of a command to a supervisor.
-
 use super::protocol::{InstanceStatus, SupervisorAnswer, SupervisorRequest, SupervisorStatus, VERSION};
 use crate::error::SupervisorError;
 use crate::packets::{Packets, UNREADABLE_PACKET};
@@ -14,9 +12,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Timeout of an answer; covers a restart of the supervisor.
+/// Covers a restart of the supervisor.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pause between attempts to connect.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Advice for mismatched versions of command and supervisor.
@@ -28,7 +25,6 @@ pub const UPGRADE_ADVICE: &str =
 pub struct ControlClient {
     directory: PathBuf,
     packets: Packets,
-    /// The supervisor has answered, so it speaks this version of the protocol.
     is_understood: bool,
 }
 
@@ -42,13 +38,12 @@ pub struct SupervisionStatus {
 }
 
 impl SupervisionStatus {
-    /// Whether the process ids of guardian and supervisor belong to another PID namespace.
+    /// Whether the process ids belong to another PID namespace.
     #[must_use]
     pub fn is_of_other_namespace(&self) -> bool {
         self.supervisor.process_namespace.is_some_and(|namespace| namespace != process_namespace())
     }
 
-    /// Marks the instances of a supervisor in another PID namespace.
     fn mark_other_namespace(&mut self) {
         let is_other = self.is_of_other_namespace();
         self.instances
@@ -66,11 +61,10 @@ impl ControlClient {
         Self::connect_until(directory, Instant::now() + ANSWER_TIMEOUT)
     }
 
-    /// Same as [`connect`](Self::connect), with a deadline for a supervisor that does not accept.
     pub(super) fn connect_until(directory: &Path, deadline: Instant) -> Result<Option<Self>, SupervisorError> {
         let what = format!("connecting to the supervisor of {}", directory.display());
         let failed = || SupervisorError::system(what.clone());
-        // Not by path, which may exceed the length of an address. The directory may be another user's, shared with a group.
+        // Not by path, which may exceed the length of an address.
         let folder = match Folder::open(directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|error| SupervisorError::System { what: what.clone(), source: error })?,
@@ -85,9 +79,10 @@ impl ControlClient {
         }))
     }
 
-    /// Same as [`connect`](Self::connect), but waits while a supervisor is being started.
+    /// Same as [`connect`](Self::connect), but waits for a starting supervisor.
     ///
     /// # Errors
+    ///
     /// See [`connect`](Self::connect); or no supervisor listens in time.
     pub fn connect_within(directory: &Path, within: Duration) -> Result<Self, SupervisorError> {
         let deadline = Instant::now() + within;
@@ -102,7 +97,6 @@ impl ControlClient {
         }
     }
 
-    /// Error for a supervisor that does not listen in time.
     pub(super) fn not_started_in_time(directory: &Path, within: Duration) -> SupervisorError {
         let log = directory.join("guardian.log");
         let log_text = files::read(&log).ok().flatten().unwrap_or_default();
@@ -119,7 +113,6 @@ impl ControlClient {
     pub fn ask(&mut self, request: &SupervisorRequest) -> Result<(), SupervisorError> {
         let sent = self.packets.send(request);
         sent.map_err(|reason| match self.next(Duration::ZERO) {
-            // The supervisor gave a reason before it closed the connection.
             Err(refused @ SupervisorError::Refused(_)) => refused,
             _ => self.error(reason),
         })
@@ -131,7 +124,6 @@ impl ControlClient {
     /// The connection is closed; [`SupervisorError::Refused`], also from a supervisor with another version of the
     /// protocol.
     pub fn next(&mut self, within: Duration) -> Result<Option<SupervisorAnswer>, SupervisorError> {
-        // A signal ends the wait early, so that the caller can react to it.
         match self.packets.next_until(Instant::now() + within) {
             Ok(Some(SupervisorAnswer::Refused { reason }))
                 if !self.is_understood && reason.starts_with(UNREADABLE_PACKET) =>
@@ -150,7 +142,7 @@ impl ControlClient {
         }
     }
 
-    /// Next answer; `None` after the deadline. Signals do not end the wait.
+    /// Signals do not end the wait.
     fn answer_until(&mut self, deadline: Instant) -> Result<Option<SupervisorAnswer>, SupervisorError> {
         while Instant::now() < deadline {
             if let Some(answer) = self.next(deadline.saturating_duration_since(Instant::now()))? {
@@ -160,7 +152,6 @@ impl ControlClient {
         Ok(None)
     }
 
-    /// Error for a request without an answer. Names stopped processes, if they are visible to this user.
     pub(super) fn silence(&self, request: &SupervisorRequest, within: Duration) -> SupervisorError {
         let directory = StateDirectory::open(&self.directory).ok();
         let stopped = [(RoleLock::Supervisor, "it"), (RoleLock::Guardian, "its guardian")].map(|(role_lock, name)| {
@@ -194,7 +185,7 @@ impl ControlClient {
         self.request(&SupervisorRequest::Change { command })
     }
 
-    /// Requests the status. Not allowed after a request for events.
+    /// Requests the status; not allowed after a request for events.
     pub fn status(&mut self) -> Result<SupervisionStatus, SupervisorError> {
         self.status_within(ANSWER_TIMEOUT)?.ok_or_else(|| self.silence(&SupervisorRequest::Status, ANSWER_TIMEOUT))
     }

@@ -1,14 +1,3 @@
-//! Protocol between operators' commands and the supervisor, and its client side.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `client` | [`ControlClient`]: connection of a command |
-//! | `startup` | [`take_charge`]: puts a configuration in force and starts a supervisor; [`take_over`], [`connect_if_any`] |
-//! | `shutdown` | [`end_all`]: shuts down all instances and the supervisor |
-//! | `statistics` | [`StatisticsReader`]: resource usage and call statistics |
-//! | `offline` | [`status_of_files`]: status without a supervisor |
-//! | [`protocol`] | requests and answers |
-
 mod client;
 mod offline;
 pub mod protocol;

@@ -1,5 +1,3 @@
-//! [`status_of_files`]: status without a running supervisor.
-
 use super::client::SupervisionStatus;
 use super::protocol::{InstanceCondition, InstanceStatus, SupervisorStatus};
 use crate::clock::now_ns;
@@ -13,10 +11,11 @@ use crate::supervision::{PersistentSupervision, Supervision};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Reads the status from the files of a state directory: running instances by their locks, and the state that the last
-/// supervisor has persisted. An instance with an unreadable lock is listed with the reason.
+/// Reads the status from the files of a state directory: running instances by their locks, and the last persisted
+/// state. An instance with an unreadable lock is listed with the reason.
 ///
 /// # Errors
+///
 /// The directory cannot be read.
 pub fn status_of_files(directory: &StateDirectory) -> Result<SupervisionStatus, SupervisorError> {
     let in_force = directory.read_config_in_force()?;
@@ -69,11 +68,9 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<SupervisionStatus, 
     Ok(SupervisionStatus { supervisor: SupervisorStatus { file, domain, ..SupervisorStatus::default() }, instances })
 }
 
-/// Holder of an instance's lock, or the reason why it cannot be determined.
 type HolderResult = Result<Holder, SupervisorError>;
 
-/// Configured instances in the order of the configuration, followed by other running ones, with the holders of their
-/// locks. Ended instances of earlier scales and reloads are left out. A holder's error belongs to its instance.
+/// Without ended instances of earlier scales and reloads.
 fn current(
     directory: &StateDirectory,
     config: Option<&SupervisorConfig>,
@@ -82,7 +79,6 @@ fn current(
     let of = |name: InstanceName| (name.clone(), directory.instance(&name).holder());
     let mut started: BTreeMap<_, _> = directory.instances()?.into_iter().map(of).collect();
     let mut found = Vec::new();
-    // The number of instances follows from the rules.
     let supervision = config.map(|config| Supervision::new(config, state.supervision.clone()));
     for process in supervision.iter().flat_map(Supervision::processes) {
         for number in 1..=process.scale() {
@@ -95,7 +91,6 @@ fn current(
     Ok(found)
 }
 
-/// State of an instance that does not run.
 fn at_rest(persistent: &PersistentInstance) -> InstanceCondition {
     let has_succeeded = persistent.last_end.as_ref().is_some_and(|end| end.is_success());
     match persistent.progress {
@@ -106,13 +101,11 @@ fn at_rest(persistent: &PersistentInstance) -> InstanceCondition {
     }
 }
 
-/// Time since its end if a supervisor has observed it, else 0; ms.
 fn at_rest_ms(persistent: &PersistentInstance) -> u64 {
     let was_running = persistent.changed_ns == 0 || persistent.progress.is_running();
     if was_running { 0 } else { now_ns().saturating_sub(persistent.changed_ns) / 1_000_000 }
 }
 
-/// Shown part of the persistent state.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct OfflineState {
@@ -129,7 +122,7 @@ struct OfflineNotes {
 }
 
 impl OfflineState {
-    /// Empty if the state is unreadable or from another boot; running instances are found by their locks regardless.
+    /// Running instances are found by their locks regardless.
     fn read(directory: &StateDirectory) -> Self {
         let found: Self = directory.read_state().ok().flatten().unwrap_or_default();
         let boot = ProcessIdentity::of_this().map(|process| process.boot);

@@ -1,4 +1,4 @@
-//! Protocol between commands and the supervisor: one JSON value for each packet.
+//! One JSON value for each packet.
 
 use crate::instance_name::InstanceName;
 use crate::supervision::event::{InstanceEvent, OperatorCommand};
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Protocol version. Other versions are refused with an error that names both.
+/// Protocol version; others are refused with an error that names both.
 pub const VERSION: u32 = 2;
 
 /// Request of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum SupervisorRequest {
-    /// First packet of a connection; answered only if it is refused.
-    Hello { version: u32 },
-    /// Put this configuration in force and start its processes. Allowed only for the supervisor's own user.
+    /// Answered only if it is refused.
+    Hello {
+        version: u32,
+    },
+    /// Put this configuration in force and start its processes; only for the supervisor's own user.
     Up {
         /// Absolute path.
         path: PathBuf,
     },
-    /// Read the configuration file again.
     TakeFile,
-    /// Stop all processes, then supervisor and guardian.
     Down,
-    /// Change the wanted state.
-    Change { command: OperatorCommand },
-    /// Status: [`SupervisorAnswer::Supervisor`], a [`SupervisorAnswer::Instance`] for each instance, then
+    Change {
+        command: OperatorCommand,
+    },
+    /// Answered by [`SupervisorAnswer::Supervisor`], a [`SupervisorAnswer::Instance`] for each instance, then
     /// [`SupervisorAnswer::Done`].
     Status,
-    /// Subscribe: a [`SupervisorAnswer::Event`] for each event from now on.
     Events,
 }
 
@@ -38,7 +38,7 @@ pub enum SupervisorRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum SupervisorAnswer {
-    /// Done or begun. After [`SupervisorRequest::Down`]: all processes have ended.
+    /// Done or begun; after [`SupervisorRequest::Down`]: all processes have ended.
     Done,
     Refused {
         reason: String,
@@ -79,8 +79,7 @@ pub struct InstanceStatus {
     pub instance: InstanceName,
     pub state: InstanceCondition,
     pub process_id: Option<u32>,
-    /// The process id belongs to another PID namespace than the reader's, as of a container; or the process to another
-    /// user.
+    /// The process belongs to another user, or to another PID namespace, as of a container.
     #[serde(default)]
     pub process_in_other_namespace: bool,
     /// Time in the current state, ms.
@@ -105,26 +104,17 @@ pub struct InstanceStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstanceCondition {
-    /// Not wanted, and not running.
     Stopped,
     Waiting,
     Starting,
-    /// Another instance of the singleton is active.
     Standby,
     Ready,
-    /// Asked to end.
     Stopping,
-    /// Ended; restarts after a pause.
     BackingOff,
-    /// Failed too often; waits for an operator.
     Held,
-    /// Completed; does not restart.
     Done,
-    /// Failed; does not restart.
     Failed,
-    /// Running without a supervisor.
     Unwatched,
-    /// No supervisor runs, and the lock of the instance cannot be read.
     Unreadable,
 }
 
@@ -181,23 +171,32 @@ pub enum EventSubject {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {
-    /// The disk of this log directory is full: output is lost until there is space.
-    DiskFull { folder: PathBuf },
-    /// The disk has space again.
-    DiskHasRoom { folder: PathBuf },
-    /// A log exceeds its limit and cannot be rotated.
-    LogNotCut { log: PathBuf, reason: String },
-    /// A changed configuration is in force.
-    FileTaken { path: PathBuf },
-    /// A configuration was rejected; the previous one stays in force.
-    FileRefused {
-        /// Error with its line.
+    /// The disk of this log directory is full: output is lost.
+    DiskFull {
+        folder: PathBuf,
+    },
+    DiskHasRoom {
+        folder: PathBuf,
+    },
+    LogNotCut {
+        log: PathBuf,
         reason: String,
     },
-    /// The program file of a process was replaced: its instances are reloaded.
-    ProgramReplaced { process: String },
-    /// The `input` file of a process was replaced: its instances are reloaded.
-    InputReplaced { process: String },
+    FileTaken {
+        path: PathBuf,
+    },
+    /// A configuration was rejected; the previous one stays in force.
+    FileRefused {
+        reason: String,
+    },
+    /// Its instances are reloaded.
+    ProgramReplaced {
+        process: String,
+    },
+    /// Its instances are reloaded.
+    InputReplaced {
+        process: String,
+    },
 }
 
 impl fmt::Display for SupervisorEvent {

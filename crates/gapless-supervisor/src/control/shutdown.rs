@@ -1,5 +1,3 @@
-//! [`end_all`]: shuts down all instances, and then the supervisor and its guardian.
-
 use super::client::ControlClient;
 use super::protocol::{SupervisorAnswer, SupervisorRequest};
 use super::startup::is_any_role_running;
@@ -10,35 +8,30 @@ use crate::state_directory::StateDirectory;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Timeout of one wait for an answer.
 const POLL_TIMEOUT: Duration = Duration::from_millis(200);
-/// Interval of liveness probes of the supervisor.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 const LOST_MAX: usize = 100;
-/// Poll interval for the end of supervisor and guardian.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Stops all instances of a state directory in reverse order, then supervisor and guardian, and waits for their end.
-/// Returns false if none ran.
-///
-/// Instances may use their configured grace periods. `within` limits each answer of the supervisor, and its own end.
+/// Stops all instances of a state directory in reverse order, then supervisor and guardian, and waits for their end;
+/// false if none ran. Instances have their configured grace periods. `within` limits each answer of the supervisor, and
+/// its own end.
 ///
 /// # Errors
+///
 /// The request is refused. The end cannot be recorded. An instance survives its kill. No supervisor starts, answers or
 /// ends in time. The state directory cannot be read.
 pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<bool, SupervisorError> {
     let directory = StateDirectory::open_to_read(path)?;
     if !directory.is_own() {
-        // This user is a member of a group with `steer`, and may only send the request.
+        // A member of a group with `steer` may only send the request.
         return ask(path, within).map(|()| true);
     }
     let directory = StateDirectory::open(path)?;
-    // An unreadable configuration counts as present.
     let has_file = || !matches!(directory.read_config_in_force(), Ok(None));
     if !has_file() && !is_any_role_running(&directory)? {
         return Ok(false);
     }
-    // Starts a supervisor for the shutdown if none runs.
     guardian::start_if_missing(&directory, roles, within)?;
     let mut lost = 0;
     while let Err(error) = ask(path, within) {
@@ -48,7 +41,6 @@ pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<boo
         if !has_file() {
             break;
         }
-        // The supervisor was killed meanwhile; its successor continues.
         lost += 1;
         if lost == LOST_MAX || !is_any_role_running(&directory)? {
             return Err(error);
@@ -66,7 +58,6 @@ pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<boo
     Ok(true)
 }
 
-/// Requests the shutdown and waits for it while the supervisor answers probes.
 fn ask(path: &Path, within: Duration) -> Result<(), SupervisorError> {
     let mut client = ControlClient::connect_within(path, within)?;
     client.ask(&SupervisorRequest::Down)?;
@@ -76,7 +67,7 @@ fn ask(path: &Path, within: Duration) -> Result<(), SupervisorError> {
             return Ok(());
         }
         if probed_at.elapsed() >= ASK_INTERVAL.min(within) {
-            // Probes need a connection of their own: this one is silent until the end.
+            // This connection is silent until the end.
             let answers =
                 |mut other: ControlClient| other.status_within(POLL_TIMEOUT).is_ok_and(|status| status.is_some());
             if ControlClient::connect_until(path, Instant::now() + POLL_TIMEOUT)

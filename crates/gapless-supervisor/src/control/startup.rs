@@ -1,6 +1,3 @@
-//! [`take_charge`]: puts a configuration in force and makes sure that it is supervised. [`connect_if_any`]: connects to
-//! a running supervisor.
-
 use super::client::ControlClient;
 use super::protocol::SupervisorRequest;
 use crate::config::SupervisorConfig;
@@ -12,13 +9,13 @@ use gapless_agent::regular_file::read_text;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Interval of attempts to connect.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Puts the configuration `config`, which was read from `path`, in force. Starts a guardian and its supervisor if none
-/// run; they take over running instances. Afterwards all configured processes run or are being started.
+/// Puts `config`, read from `path`, in force. Starts guardian and supervisor if none run; they take over running
+/// instances. Afterwards all configured processes run or are being started.
 ///
 /// # Errors
+///
 /// The state directory cannot be created. No supervisor starts in time. The supervisor rejects the configuration.
 pub fn take_charge(
     path: &Path,
@@ -39,12 +36,11 @@ pub fn take_charge(
         return Err(SupervisorError::damaged(&config.directory, reason));
     }
     let directory = StateDirectory::create(&config.directory, group)?;
-    // A running supervisor reads the file itself; a new one begins with this text.
     if ControlClient::connect(directory.path())?.is_none() {
         let failed = SupervisorError::io(format!("reading {}", path.display()));
         let text = read_text(&path).map_err(failed)?;
         let in_force = ConfigInForce { path: path.clone(), text };
-        // Written only if it differs, so that a full disk does not prevent a takeover with the same configuration.
+        // A full disk must not prevent a takeover with the same configuration.
         if directory.read_config_in_force().ok().flatten().as_ref() != Some(&in_force) {
             directory.write_config_in_force(&in_force)?;
         }
@@ -54,14 +50,12 @@ pub fn take_charge(
         let mut client = start_and_connect(&directory, roles, deadline, within)?;
         match client.request(&SupervisorRequest::Up { path: path.clone() }) {
             Ok(()) => return Ok(client),
-            // The supervisor has just died; retry with its successor.
             Err(error) if !matches!(error, SupervisorError::Refused(_)) && Instant::now() < deadline => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Connects to the supervisor, and starts one if necessary, even if supervisor and guardian die in the meantime.
 fn start_and_connect(
     directory: &StateDirectory,
     roles: &RoleCommand,
@@ -80,18 +74,20 @@ fn start_and_connect(
     }
 }
 
-/// Starts a guardian and its supervisor if none run; they take over running instances with the configuration in force.
+/// Starts guardian and supervisor if none run; they take over running instances with the configuration in force.
 ///
 /// # Errors
+///
 /// The state directory cannot be opened. No supervisor starts in time.
 pub fn take_over(path: &Path, roles: &RoleCommand, within: Duration) -> Result<ControlClient, SupervisorError> {
     start_and_connect(&StateDirectory::open(path)?, roles, Instant::now() + within, within)
 }
 
-/// Connects to the supervisor of a state directory, and waits while one is being started. `None` if neither a
-/// supervisor nor a guardian, which would start one, runs.
+/// Connects to the supervisor of a state directory, waiting for a starting one; `None` if neither it nor a guardian
+/// runs.
 ///
 /// # Errors
+///
 /// The state directory belongs to another user or cannot be read. A role runs, but no supervisor listens in time.
 pub fn connect_if_any(path: &Path, within: Duration) -> Result<Option<ControlClient>, SupervisorError> {
     let directory = StateDirectory::open(path)?;
@@ -101,7 +97,7 @@ pub fn connect_if_any(path: &Path, within: Duration) -> Result<Option<ControlCli
         if connected.is_some() {
             return Ok(connected);
         }
-        // Checked each time: a process that is being killed holds its lock until its death.
+        // A process being killed holds its lock until its death.
         if !is_any_role_running(&directory)? {
             return Ok(None);
         }
@@ -112,9 +108,10 @@ pub fn connect_if_any(path: &Path, within: Duration) -> Result<Option<ControlCli
     }
 }
 
-/// Whether a guardian or a supervisor runs. Either starts the other if it is missing.
+/// Whether a guardian or a supervisor runs; either starts the other.
 ///
 /// # Errors
+///
 /// The locks cannot be read.
 pub fn is_any_role_running(directory: &StateDirectory) -> Result<bool, SupervisorError> {
     for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {

@@ -1,5 +1,4 @@
-//! [`StatisticsReader`]: resource usage and call statistics of instances. Calls are read from the counters of their
-//! domain, as by `gapless top`, without a request to any process.
+//! Calls are read from the counters of their domain, without a request to any process.
 
 use super::client::SupervisionStatus;
 use super::protocol::{InstanceStatus, SupervisorStatus};
@@ -27,9 +26,9 @@ pub struct SupervisorStatistics {
 pub struct InstanceStatistics {
     #[serde(flatten)]
     pub instance: InstanceStatus,
-    /// CPU usage in percent of one core: since the previous look, or since the start of the process at the first.
+    /// CPU usage in percent of one core: since the previous look, at first since the start of the process.
     pub cpu_percent: Option<f64>,
-    /// Reason why its process is stopped, if the kernel reports it as stopped.
+    /// Why its process is stopped, according to the kernel.
     pub standstill: Option<&'static str>,
     pub routes: Vec<RouteStatistics>,
 }
@@ -44,8 +43,7 @@ pub struct RouteStatistics {
     pub calls: u64,
     /// Calls being handled.
     pub in_flight: u64,
-    /// Waiting calls: those in this process, and those of all other processes for the route, whichever instance takes
-    /// them.
+    /// Waiting calls: in this process, and in all others for the route, whichever instance takes them.
     pub queued: u64,
     /// Median handling time, ns; 0 before the first call has ended.
     pub p50_ns: u64,
@@ -112,7 +110,6 @@ impl CpuSample {
     }
 }
 
-/// Reads the counters of a domain; empty if it does not exist yet.
 fn read(domain: &Path) -> Result<DomainReading, String> {
     if !domain.is_dir() {
         return Ok(DomainReading::default());
@@ -124,14 +121,13 @@ fn read(domain: &Path) -> Result<DomainReading, String> {
     read_domain(domain).map_err(|error| error.to_string())
 }
 
-/// Statistics by session leader, which is the process of the instance.
+/// By session leader, which is the process of the instance.
 fn routes(reading: &DomainReading) -> HashMap<u32, Vec<RouteStatistics>> {
     let mut waiting: HashMap<&str, u64> = HashMap::new();
     for calls in &reading.calls {
         let offered = waiting.entry(&calls.route).or_default();
         *offered = offered.saturating_add(calls.statistics.in_flight);
     }
-    // Both are read one after the other, so running calls may exceed the offered ones.
     for instance in &reading.instances {
         waiting
             .entry(&instance.route)

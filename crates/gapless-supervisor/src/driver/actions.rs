@@ -1,5 +1,3 @@
-//! Carries out the actions of the rules.
-
 use super::launch_plans::{launch_plan, log};
 use super::persistence::{PersistentState, STATE_VERSION, key};
 use super::readiness::ReadinessProbe;
@@ -21,7 +19,7 @@ use gapless_agent::folder::Folder;
 use std::collections::BTreeSet;
 
 impl SupervisorDriver {
-    /// Passes pending events to the rules and carries out their actions, until both are exhausted.
+    /// Passes events to the rules and carries out their actions, until both are exhausted.
     pub fn work(&mut self) {
         loop {
             let actions = std::mem::take(&mut self.actions);
@@ -85,7 +83,6 @@ impl SupervisorDriver {
         (notes.log, notes.log_begin) = (log, log_begin);
         notes.status.clear();
         if is_line {
-            // Persisted for a successor, which must read the log from the same place.
             self.is_dirty = true;
             self.persist();
         }
@@ -95,8 +92,8 @@ impl SupervisorDriver {
         Ok(())
     }
 
-    /// Sends a request to the guardian. If the guardian is dead, [`SupervisorDriver::compare_children`] repeats it with
-    /// the next one.
+    /// Sends a request to the guardian; [`SupervisorDriver::compare_children`] repeats it for the successor of a dead
+    /// one.
     pub fn ask(&mut self, ask: &GuardianRequest) {
         if let Some(guardian) = &mut self.guardian
             && let Err(error) = guardian.ask(ask)
@@ -106,7 +103,6 @@ impl SupervisorDriver {
         }
     }
 
-    /// Begins to watch a running instance.
     fn watch(&mut self, instance: &InstanceName, process_id: u32) {
         let Some(watched) = self.watched.get_mut(instance).filter(|watched| watched.process_id == Some(process_id))
         else {
@@ -146,12 +142,10 @@ impl SupervisorDriver {
         match self.directory.write_state(&persistent) {
             Ok(()) => {
                 self.is_dirty = false;
-                // The problem was the failed write, which is over.
                 if std::mem::take(&mut self.is_unwritten) {
                     self.problem = None;
                 }
             }
-            // Retried at the next turn.
             Err(error) => {
                 let problem = error.to_string();
                 if !self.is_unwritten || self.problem.as_ref() != Some(&problem) {
@@ -162,7 +156,7 @@ impl SupervisorDriver {
         }
     }
 
-    /// Records which instances have received their signal, so that a successor does not send it twice.
+    /// A successor must not send the signal twice.
     fn note_signals(&mut self) {
         for (instance, watched) in self.watched.iter_mut().filter(|(_, watched)| watched.is_signalled) {
             watched.is_signalled = false;
@@ -171,7 +165,6 @@ impl SupervisorDriver {
         }
     }
 
-    /// Records times of state changes by the boot-time clock, which runs on during suspend.
     fn note_changes(&mut self) {
         for process in self.supervision.processes() {
             for (number, instance) in process.instances() {
@@ -208,7 +201,6 @@ impl SupervisorDriver {
     }
 }
 
-/// Creates the directory of a log outside the state directory.
 fn make_log_folder(log: &std::path::Path) -> Result<(), SupervisorError> {
     let Some(folder) = log.parent() else { return Ok(()) };
     let failed = SupervisorError::io(format!("making the folder {}", folder.display()));

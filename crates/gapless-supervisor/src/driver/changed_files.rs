@@ -1,5 +1,4 @@
-//! [`ChangedFiles`]: polls the configuration file, programs and inputs for replacement. A file that is still being
-//! written is waited for.
+//! [`ChangedFiles`]: polls files for replacement; waits until they are completely written.
 
 use crate::config::SupervisorConfig;
 use serde::{Deserialize, Serialize};
@@ -8,9 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const POLL_INTERVAL_NS: u64 = 1_000_000_000;
-/// Poll interval while a change is settling, ns.
 const SETTLING_INTERVAL_NS: u64 = 200_000_000;
-/// Age of an unchanged file without a known writer at which it counts as complete, ns.
 const SETTLED_AFTER_NS: u64 = 1_000_000_000;
 
 /// Version of a file: changes when it is replaced or written.
@@ -24,7 +21,7 @@ pub struct FileVersion {
 }
 
 impl FileVersion {
-    /// Follows symbolic links.
+    /// Version at `path`, following symbolic links.
     pub fn of(path: &Path) -> Option<Self> {
         let file = std::fs::metadata(path).ok()?;
         Some(Self {
@@ -65,9 +62,7 @@ pub enum FileChange {
 #[derive(Debug)]
 struct WatchedFile {
     path: PathBuf,
-    /// Version that was acted upon.
     acted: Option<FileVersion>,
-    /// Deviating version at the last poll, and the time it was first seen, ns.
     other: Option<(Option<FileVersion>, u64)>,
 }
 
@@ -76,7 +71,6 @@ impl WatchedFile {
         Self { path, acted, other: None }
     }
 
-    /// Whether a complete new version is there; true once for each version.
     fn poll(&mut self, now_ns: u64, found: Option<FileVersion>, is_written: impl FnOnce(&Path) -> bool) -> bool {
         if found == self.acted {
             self.other = None;
@@ -98,12 +92,10 @@ impl WatchedFile {
     }
 }
 
-/// One file for each process.
 #[derive(Debug, Default)]
 struct ProcessFiles(BTreeMap<String, WatchedFile>);
 
 impl ProcessFiles {
-    /// Sets the polled files.
     fn follow<'a>(
         &mut self,
         files: impl Iterator<Item = (&'a String, &'a PathBuf)>,
@@ -124,10 +116,8 @@ impl ProcessFiles {
         self.0.iter().filter_map(|(name, watched)| Some((name.clone(), watched.acted?))).collect()
     }
 
-    /// Processes whose file was replaced.
     fn poll(&mut self, mut poll: impl FnMut(&mut WatchedFile) -> bool) -> Vec<String> {
         let changed = self.0.iter_mut().filter_map(|(name, watched)| {
-            // A missing file is waited for.
             let is_other = poll(watched) && watched.acted.is_some();
             is_other.then(|| name.clone())
         });
@@ -136,8 +126,8 @@ impl ProcessFiles {
 }
 
 impl ChangedFiles {
-    /// Sets the polled files: the configuration file with the version that was read, and the programs and inputs of
-    /// processes that reload on a change. `known` has the versions that those were started with.
+    /// Sets the polled files: the configuration file as read, and programs and inputs of processes that reload on a
+    /// change; `known` has the versions they were started with.
     pub fn follow(
         &mut self,
         file: Option<(&Path, Option<FileVersion>)>,
@@ -152,7 +142,7 @@ impl ChangedFiles {
         self.next_ns = 0;
     }
 
-    /// Makes the next poll report the configuration file again, after it could not be applied for a transient reason.
+    /// Makes the next poll report the configuration file again, after a transient failure to apply it.
     pub fn poll_again(&mut self, path: &Path) {
         self.file.iter_mut().filter(|watched| watched.path == path).for_each(|watched| watched.acted = None);
     }
@@ -186,15 +176,14 @@ impl ChangedFiles {
     }
 }
 
-/// Whether a visible process has the file open for writing. Scans all of `/proc`.
+/// Scans all of `/proc`.
 fn is_open_for_writing(path: &Path) -> bool {
     let Ok(wanted) = std::fs::metadata(path) else { return false };
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter(|entry| entry.file_name().as_encoded_bytes()[0].is_ascii_digit()).any(|process| {
-        // Processes of other users, and dying ones, cannot be inspected.
         std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten().any(|descriptor| {
-            // Names are compared first: `stat` on other files could block on an unresponsive disk.
+            // Names first: `stat` on other files could block on an unresponsive disk.
             let is_it = std::fs::read_link(descriptor.path()).is_ok_and(|target| target == real)
                 && std::fs::metadata(descriptor.path())
                     .is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()));
@@ -206,7 +195,7 @@ fn is_open_for_writing(path: &Path) -> bool {
     })
 }
 
-/// Whether a descriptor is writable, from its `fdinfo`: the last two bits of the octal flags.
+/// The last two bits of the octal flags in `fdinfo`.
 fn may_write(text: &str) -> bool {
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok()).is_some_and(|flags| flags & 3 != 0)
@@ -228,7 +217,6 @@ mod tests {
         let second = 1_000_000_000;
         let mut poll = |at, found| watched.poll(at, found, |_| false);
         assert!(!poll(0, file(10)), "unchanged");
-        // Written slowly.
         assert!(!poll(second, file(1)));
         assert!(!poll(2 * second - 1, file(1)));
         assert!(!poll(2 * second, file(2)));
@@ -259,7 +247,6 @@ mod tests {
         assert!(!watched.poll(0, file(1), |_| true));
         assert!(!watched.poll(u64::MAX / 2, file(1), |_| true));
         assert!(watched.poll(u64::MAX / 2 + 1, file(1), |_| false));
-        // A removed file reappears.
         assert!(!watched.poll(u64::MAX / 2 + 2, None, |_| false));
     }
 

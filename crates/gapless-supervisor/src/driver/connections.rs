@@ -1,5 +1,3 @@
-//! [`Connections`]: the control socket and its connections.
-
 use crate::config::SupervisorConfig;
 use crate::control::UPGRADE_ADVICE;
 use crate::control::protocol::{SupervisorAnswer, SupervisorRequest, VERSION};
@@ -14,11 +12,10 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType};
 
 const CONNECTIONS_MAX: usize = 64;
-/// Connections reserved for owners, so that other users cannot lock them out.
+/// Reserved, so that other users cannot lock owners out.
 const OWN_CONNECTIONS: usize = 8;
-/// Time after which an idle connection is closed, ns. Connections of owners, subscribers and waiters stay open.
+/// Connections of owners, subscribers and waiters stay open.
 const IDLE_MAX_NS: u64 = 5_000_000_000;
-/// Pause in accepting connections after `accept` has failed, for instance for lack of descriptors, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 /// Limit of an error text, in characters, so that it fits into a packet.
 pub const REASON_CHARACTERS_MAX: usize = 2000;
@@ -26,11 +23,9 @@ pub const REASON_CHARACTERS_MAX: usize = 2000;
 #[derive(Debug)]
 pub struct Connections {
     listener: OpenSocket,
-    /// User ids with all permissions.
     owners: Vec<u32>,
     all: Vec<ControlConnection>,
     last_number: u64,
-    /// End of the current pause in accepting, monotonic, ns; 0 without one.
     accept_at_ns: u64,
 }
 
@@ -40,20 +35,17 @@ struct ControlConnection {
     packets: Packets,
     permission: Permission,
     is_greeted: bool,
-    /// Time of the connection or of its last request, monotonic, ns.
     asked_ns: u64,
     wants_events: bool,
     waits_for_end: bool,
 }
 
 impl ControlConnection {
-    /// Idle deadline.
     const fn idle_until_ns(&self) -> Option<u64> {
         let is_waited_for = self.wants_events || self.waits_for_end || matches!(self.permission, Permission::Owner);
         if is_waited_for { None } else { Some(self.asked_ns.saturating_add(IDLE_MAX_NS)) }
     }
 
-    /// Handles the version handshake. Returns requests after it; errors are the reasons for a refusal.
     fn greeted(&mut self, request: SupervisorRequest) -> Result<Option<SupervisorRequest>, String> {
         match (request, self.is_greeted) {
             (SupervisorRequest::Hello { version: VERSION }, false) => {
@@ -75,11 +67,8 @@ impl ControlConnection {
 /// Permission of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
-    /// Read status and events.
     Read,
-    /// Also start, stop, scale and end.
     Control,
-    /// Also replace the configuration.
     Owner,
 }
 
@@ -90,7 +79,7 @@ impl Connections {
         Ok(Self { listener, owners, all: Vec::new(), last_number: 0, accept_at_ns: 0 })
     }
 
-    /// Reopens the socket for another group, and closes the connections that were admitted by the previous one.
+    /// Reopens the socket for another group, and closes the connections admitted by the previous one.
     pub fn listen_again(
         &mut self,
         directory: &StateDirectory,
@@ -156,7 +145,6 @@ impl Connections {
             let others = self.all.iter().filter(|connection| connection.permission < Permission::Owner).count();
             if permission < Permission::Owner && others >= CONNECTIONS_MAX - OWN_CONNECTIONS {
                 let reason = format!("the supervisor hears {others} commands already; try again");
-                // The peer may be gone.
                 let _ = packets.send(&SupervisorAnswer::Refused { reason });
                 continue;
             }
@@ -173,7 +161,7 @@ impl Connections {
         }
     }
 
-    /// Pauses accepting: the listener stays readable while `accept` fails, and would be polled in a busy loop.
+    /// The listener stays readable while `accept` fails, and would be polled in a busy loop.
     fn note_accept_error(&mut self, now_ns: u64, errno: Errno) {
         if !matches!(errno, Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) {
             tracing::warn!("taking the connection of a command: {errno}");
@@ -181,7 +169,7 @@ impl Connections {
         }
     }
 
-    /// Receives requests, at most one for each connection, with its number and permission.
+    /// Receives at most one request for each connection, with its number and permission.
     pub fn receive(&mut self, now_ns: u64, may_steer: bool) -> Vec<(u64, Permission, SupervisorRequest)> {
         self.accept(now_ns, may_steer);
         let mut requests = Vec::new();
@@ -192,7 +180,6 @@ impl Connections {
             let refused = loop {
                 match connection.packets.receive() {
                     Ok(PacketPoll::Packet(request)) => match connection.greeted(request) {
-                        // The request follows.
                         Ok(None) => {}
                         Ok(Some(request)) => {
                             connection.asked_ns = now_ns;
@@ -208,7 +195,6 @@ impl Connections {
                     Err(reason) => break reason,
                 }
             };
-            // The peer may be gone.
             let _ = connection.packets.send(&SupervisorAnswer::Refused { reason: refused });
             false
         });
@@ -245,7 +231,6 @@ impl Connections {
         let answer = failure.map_or(SupervisorAnswer::Done, |reason| SupervisorAnswer::Refused { reason });
         for connection in &mut self.all {
             if std::mem::take(&mut connection.waits_for_end) {
-                // The peer may be gone.
                 let _ = connection.packets.send(&answer);
             }
         }
@@ -373,7 +358,6 @@ mod tests {
         let mut client = connect(&directory);
         client.ask(&SupervisorRequest::Status).unwrap();
         connections.accept(1, false);
-        // Answer of a supervisor without versions to an unknown request.
         let reason = "a packet cannot be read: unknown variant `hello`, expected one of `up`, `down`".to_owned();
         connections.answer(1, &SupervisorAnswer::Refused { reason });
         let error = client.next(Duration::from_secs(10)).unwrap_err().to_string();

@@ -1,6 +1,4 @@
-//! Draining: an instance that serves routes finishes its calls before it gets its stop signal.
-//!
-//! It takes no new calls meanwhile. After half of its grace period it gets the signal regardless.
+//! Before its stop signal, an instance finishes its calls, for at most half of its grace period.
 
 use super::persistence::key;
 use super::service::SupervisorDriver;
@@ -14,8 +12,8 @@ use gapless_rpc::domain::read_domain;
 use std::collections::BTreeSet;
 
 impl SupervisorDriver {
-    /// Processes that serve routes, if any of the actions is a graceful stop; otherwise empty. Served routes have
-    /// counters in the domain.
+    /// Processes that serve routes (have counters in the domain), if any of the actions is a graceful stop; otherwise
+    /// empty.
     pub fn serving_processes(&self, actions: &[ProcessAction]) -> BTreeSet<u32> {
         let stops = |action: &ProcessAction| matches!(action, ProcessAction::Stop { signal, .. } if *signal != StopSignal::Kill);
         if !actions.iter().any(stops) || !self.config.domain.is_dir() {
@@ -28,8 +26,8 @@ impl SupervisorDriver {
         instances.into_iter().flat_map(|instance| with_leader(instance.process_id)).collect()
     }
 
-    /// Stops an instance: after a drain if it serves routes, else at once. Survivors are killed at `kill_at_ns`. No
-    /// signal is sent if a previous supervisor has sent it.
+    /// Stops an instance: after a drain if it serves routes, else at once; survivors are killed at `kill_at_ns`. No
+    /// signal is repeated after a previous supervisor's.
     pub fn stop(&mut self, instance: &InstanceName, signal: StopSignal, kill_at_ns: u64, serving: &BTreeSet<u32>) {
         let Some(watched) = self.watched.get_mut(instance) else { return };
         watched.kill_descendants_at_ns = if signal == StopSignal::Kill { 0 } else { kill_at_ns };
@@ -54,7 +52,7 @@ impl SupervisorDriver {
             .map(WatchedInstance::signal_drained);
     }
 
-    /// Ends all drains: their progress cannot be observed any more.
+    /// Ends all drains, as unobservable.
     pub fn give_up_draining(&mut self) {
         self.watched.values_mut().for_each(WatchedInstance::signal_drained);
     }

@@ -1,5 +1,3 @@
-//! Applies replaced configurations, programs and inputs.
-
 use super::changed_files::{FileChange, FileVersion, StartedVersions};
 use super::connections::REASON_CHARACTERS_MAX;
 use super::launch_plans;
@@ -35,15 +33,13 @@ impl SupervisorDriver {
         let Some(path) = self.file.clone() else { return };
         let in_force = self.directory.read_config_in_force().ok().flatten().map(|in_force| in_force.text);
         if read_text(&path).ok() == in_force {
-            // Back to the old version.
             self.refused_file = None;
         } else {
-            // Errors are recorded as events.
             let _ = self.take_changed_file(path);
         }
     }
 
-    /// Puts a configuration in force. If it is rejected, the previous one stays, and the rejection is reported.
+    /// Puts a configuration in force; a rejection is reported, and the previous one stays.
     pub fn take_changed_file(&mut self, path: PathBuf) -> Result<(), String> {
         if self.is_ending {
             return Err("everything is being stopped; begin again when it has ended".to_owned());
@@ -71,7 +67,6 @@ impl SupervisorDriver {
         }
     }
 
-    /// Returns whether the configuration differs from the one in force.
     fn try_take_file(&mut self, path: &Path) -> Result<bool, FileRefusal> {
         // Taken before the read, so that a later replacement is noticed.
         let identity = FileVersion::of(path);
@@ -113,7 +108,6 @@ impl SupervisorDriver {
 
 struct FileRefusal {
     reason: String,
-    /// Transient: the same file may be accepted later, after an I/O error.
     may_pass: bool,
 }
 
@@ -122,7 +116,6 @@ impl FileRefusal {
         Self { reason, may_pass: true }
     }
 
-    /// The text itself must change.
     const fn of_text(reason: String) -> Self {
         Self { reason, may_pass: false }
     }

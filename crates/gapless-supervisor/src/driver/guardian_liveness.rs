@@ -1,5 +1,3 @@
-//! Liveness of the guardian and reachability of the control socket, checked once a second.
-
 use super::service::SupervisorDriver;
 use crate::guardian::protocol::GuardianRequest;
 use crate::silence::ASK_INTERVAL;
@@ -8,8 +6,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use std::time::Instant;
 
 impl SupervisorDriver {
-    /// Probes the guardian, and kills it if it is silent for too long; reopens the control socket if its file was
-    /// removed.
+    /// Probes the guardian, kills it after a long silence; reopens a removed control socket.
     pub fn check_liveness(&mut self) {
         let now = Instant::now();
         if now < self.next_probe_at {
@@ -29,7 +26,7 @@ impl SupervisorDriver {
         }
     }
 
-    /// Kills a guardian that holds its lock but cannot be reached for too long.
+    /// Kills a guardian that holds its lock but stays unreachable too long.
     pub fn note_unreachable_guardian(&mut self) {
         if self.guardian_silence.is_expired(Instant::now()) {
             self.kill_guardian();
@@ -40,7 +37,6 @@ impl SupervisorDriver {
         self.guardian_silence.reset();
         if let Ok(Holder::Recorded { record, pidfd }) = self.directory.role_holder(RoleLock::Guardian) {
             tracing::error!("the guardian, process {}, is silent and is killed", record.process.process_id);
-            // Fails if it has died meanwhile.
             let _ = pidfd_send_signal(&pidfd, Signal::KILL);
         }
     }

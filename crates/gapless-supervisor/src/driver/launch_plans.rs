@@ -1,5 +1,3 @@
-//! Derives the launch plan of an instance from the configuration.
-
 use crate::config::SupervisorConfig;
 use crate::config::process::{CpusConfig, ProcessConfig, UserConfig};
 use crate::instance_name::InstanceName;
@@ -46,8 +44,8 @@ pub fn launch_plan(
     }
 }
 
-/// Whether a changed configuration affects how instances of the process are started. Compares launch plans, so that
-/// changes of global options count as well.
+/// Whether a changed configuration affects starts of the process; compares launch plans, so that global options count,
+/// too.
 pub fn launch_differs(old: (&SupervisorConfig, &ProcessConfig), new: (&SupervisorConfig, &ProcessConfig)) -> bool {
     let Ok(first) = InstanceName::new(&old.1.name, 1) else { return false };
     let plan = |(config, process): (&SupervisorConfig, &ProcessConfig)| {
@@ -61,19 +59,18 @@ pub fn log(process: &ProcessConfig, instance: &InstanceName) -> PathBuf {
     process.log_folder.join(format!("{instance}.log"))
 }
 
-/// `None` for the guardian's own user: only root may change the user.
+/// Only root may change the user.
 fn identity(user: &UserConfig) -> Option<UserIdentity> {
     if user.id == rustix::process::geteuid().as_raw() {
         return None;
     }
     let name = CString::new(user.name.clone()).ok()?;
-    // If the list cannot be read, the user has its primary group only, which grants less.
+    // The primary group alone grants less.
     let groups = getgrouplist(&name, Gid::from_raw(user.group_id)).unwrap_or_default();
     Some(UserIdentity { user: user.id, group: user.group_id, groups: groups.into_iter().map(Gid::as_raw).collect() })
 }
 
-/// CPUs of an instance. Exclusive CPUs are assigned in the order of the configuration up to `instances_max`, so that
-/// each instance gets the same ones at each start.
+/// In configuration order up to `instances_max`: an instance gets the same exclusive CPUs at each start.
 fn cpus(config: &SupervisorConfig, process: &ProcessConfig, number: u32) -> Option<CpuMask> {
     match &process.cpus {
         CpusConfig::Any => config.cpus,
@@ -85,7 +82,6 @@ fn cpus(config: &SupervisorConfig, process: &ProcessConfig, number: u32) -> Opti
             });
             let taken: Vec<&CpuMask> = masks.flatten().collect();
             let shared = config.cpus.unwrap_or_else(CpuMask::of_machine);
-            // CPUs named by masks come last.
             let is_taken = |cpu: &usize| taken.iter().any(|mask| mask.contains(*cpu));
             let (reserved, mut free): (Vec<usize>, Vec<usize>) = shared.iter().partition(is_taken);
             free.extend(reserved);

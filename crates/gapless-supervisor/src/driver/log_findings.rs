@@ -1,5 +1,3 @@
-//! Reports findings of the log keeper once, and shows them while they last.
-
 use super::service::SupervisorDriver;
 use crate::control::protocol::SupervisorEvent;
 use crate::logs::LogFinding;
@@ -22,7 +20,7 @@ impl SupervisorDriver {
         }
     }
 
-    /// All current problems, for operators.
+    /// All current problems.
     pub fn problems(&self) -> Option<String> {
         let full =
             self.full_disks.iter().map(|folder| SupervisorEvent::DiskFull { folder: folder.clone() }.to_string());

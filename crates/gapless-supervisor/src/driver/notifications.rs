@@ -1,5 +1,3 @@
-//! Passes notifications of instances to the rules.
-
 use super::notify_sockets::Notification;
 use super::persistence::key;
 use super::service::SupervisorDriver;
@@ -11,12 +9,10 @@ use crate::state_directory::Holder;
 use crate::supervision::event::{InstanceEvent, InstanceEventKind, ProcessAction, ProcessEvent};
 use std::path::PathBuf;
 
-/// Limit of messages handled in one turn.
 const NOTIFICATIONS_PER_TURN: usize = 64;
 
 impl SupervisorDriver {
-    /// Handles notifications. A message stays in the socket until its effects are persisted, so that a successor of a
-    /// killed supervisor reads it again.
+    /// A message stays in the socket until its effects are persisted, for the successor of a killed supervisor.
     pub fn handle_notifications(&mut self) {
         for _ in 0..NOTIFICATIONS_PER_TURN {
             let Some((index, notification)) = self.notify_sockets.peek() else { return };
@@ -54,7 +50,6 @@ impl SupervisorDriver {
         }
     }
 
-    /// Instance that a process belongs to, by its session or control group.
     fn sender(&self, process_id: u32) -> Option<(InstanceName, u64)> {
         let session = session(process_id);
         let is_sender = |pid: u32| pid == process_id || Some(pid) == session;
@@ -62,7 +57,7 @@ impl SupervisorDriver {
         let is_known = |watched: &WatchedInstance| {
             watched.process_id.is_some_and(|pid| is_sender(pid) || watched.group.as_ref().is_some_and(is_in))
         };
-        // The message may precede the guardian's `Started`; the lock of the instance already names the process.
+        // The message may precede the guardian's `Started`.
         let is_new = |instance: &InstanceName, watched: &WatchedInstance| {
             let holder = || self.directory.instance(instance).holder();
             watched.process_id.is_none()

@@ -1,8 +1,5 @@
-//! [`NotifySockets`]: notifications of instances in the protocol of `sd_notify`, on a socket that the guardian keeps
-//! open.
-//!
-//! Messages sent without a supervisor wait in the socket. A message is removed only after it was handled, so that a
-//! killed supervisor loses none.
+//! Notifications (`sd_notify`) wait in a socket of the guardian while no supervisor runs. A message is removed only
+//! after it was handled, so that a killed supervisor loses none.
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixAddr, UnixCredentials, recvmsg};
 use rustix::event::{PollFd, PollFlags};
@@ -14,13 +11,13 @@ const STATUS_CHARACTERS_MAX: usize = 200;
 
 #[derive(Debug, Default)]
 pub struct NotifySockets {
-    /// Socket of the current guardian, and of its predecessor, where messages may still wait.
+    /// Also the predecessor's, where messages may still wait.
     sockets: Vec<OwnedFd>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notification {
-    /// Sender according to the kernel; 0 if it is in a PID namespace that is invisible here.
+    /// Sender according to the kernel; 0 if its PID namespace is invisible here.
     pub process_id: u32,
     /// `READY=1`
     pub is_ready: bool,
@@ -48,7 +45,7 @@ impl NotifySockets {
         fds.extend(self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
     }
 
-    /// Next message and the index of its socket. The message stays there until [`NotifySockets::take`].
+    /// Next message, with the index of its socket; [`NotifySockets::take`] removes it.
     pub fn peek(&self) -> Option<(usize, Notification)> {
         self.sockets.iter().enumerate().find_map(|(index, socket)| Some((index, receive(socket, MsgFlags::MSG_PEEK)?)))
     }
@@ -61,8 +58,7 @@ impl NotifySockets {
 
 fn receive(socket: &OwnedFd, flags: MsgFlags) -> Option<Notification> {
     let mut bytes = [0; MESSAGE_BYTES_MAX];
-    // No room for descriptors: the kernel closes them. Tools of systemd wait for that, so they wait until the message
-    // is taken.
+    // The kernel closes descriptors: tools of systemd wait for that, hence until the message is taken.
     let mut control = nix::cmsg_space!(UnixCredentials);
     let (length, process_id) = {
         let mut pieces = [IoSliceMut::new(&mut bytes)];
@@ -76,11 +72,10 @@ fn receive(socket: &OwnedFd, flags: MsgFlags) -> Option<Notification> {
         });
         (received.bytes, process_id)
     };
-    // A message without credentials belongs to no instance.
     Some(Notification { process_id: process_id.unwrap_or(0), ..parse(&String::from_utf8_lossy(&bytes[..length])) })
 }
 
-/// Parses the lines of `sd_notify`. Unknown lines are ignored.
+/// Unknown lines are ignored.
 fn parse(text: &str) -> Notification {
     let says = |word: &str| text.lines().any(|line| line.trim() == word);
     let status = text.lines().rev().find_map(|line| line.trim().strip_prefix("STATUS="));

@@ -1,5 +1,3 @@
-//! [`PersistentState`]: persistent state of the supervisor. [`EventLog`]: log of events, one JSON line each.
-
 use super::changed_files::StartedVersions;
 use crate::control::protocol::EventRecord;
 use crate::error::SupervisorError;
@@ -14,14 +12,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes at the end of a log that are searched for its last lines.
 const TAIL_BYTES: u64 = 4096;
 const LAST_LINES: usize = 5;
 const LINE_CHARACTERS_MAX: usize = 200;
 
-/// Format version of [`PersistentState`]. Other versions are read as far as possible.
+/// Format version of [`PersistentState`]; others are read as far as possible.
 pub const STATE_VERSION: u32 = 2;
-/// Earlier version that differs in names only.
 const FORMER_VERSION: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +25,7 @@ const FORMER_VERSION: u32 = 1;
 pub struct PersistentState {
     /// [`STATE_VERSION`]; 0 before it was introduced.
     pub version: u32,
-    /// Boot identifier. After another boot no process runs and monotonic times are void.
+    /// Boot identifier; after another boot no process runs and monotonic times are void.
     pub boot: String,
     pub is_ending: bool,
     pub supervision: PersistentSupervision,
@@ -62,7 +58,7 @@ pub struct InstanceNotes {
 }
 
 impl PersistentState {
-    /// Reads the state of the previous supervisor. After another boot only the last incarnation is kept.
+    /// Reads the previous supervisor's state; after another boot only its last incarnation.
     pub fn read(directory: &StateDirectory) -> Result<Self, SupervisorError> {
         let boot = ProcessIdentity::of_this()?.boot;
         let found = directory.read_state::<serde_json::Value>().unwrap_or_else(|error| {
@@ -81,8 +77,7 @@ impl PersistentState {
         Ok(Self { boot, supervision, ..Self::default() })
     }
 
-    /// Reads state of any version. If its instances cannot be decoded, the essentials are kept: boot, last incarnation
-    /// and shutdown.
+    /// Keeps at least boot, last incarnation and shutdown.
     fn of_any_version(found: serde_json::Value) -> Self {
         let version = found["version"].as_u64().unwrap_or(0);
         if ![FORMER_VERSION, STATE_VERSION].map(u64::from).contains(&version) {
@@ -117,7 +112,7 @@ impl EventLog {
         Self { path, file: None }
     }
 
-    /// Appends a line. A line that cannot be written is lost, so that a full disk blocks nothing.
+    /// Appends a line, or loses it: a full disk blocks nothing.
     pub fn append(&mut self, record: &EventRecord) {
         if let Err(error) = self.try_append(record) {
             tracing::warn!("{}: {error}", self.path.display());
@@ -174,7 +169,6 @@ mod tests {
         let process = &old.supervision.processes["a"];
         assert_eq!((old.boot.as_str(), old.is_ending, old.supervision.last_incarnation), ("b", true, 7));
         assert_eq!((process.is_wanted, process.scale, process.instances[&1].restarts), (false, Some(3), 4));
-        // A newer version with an unknown state.
         let text = text
             .replace("{\"boot\"", "{\"version\":99,\"boot\"")
             .replace("\"restarts\":4", "\"progress\":\"dreaming\"");

@@ -1,6 +1,3 @@
-//! [`PollBackoff`]: poll times with growing intervals.
-
-/// First interval, ns; each further one is a quarter longer.
 const FIRST_NS: u64 = 1_000_000;
 
 /// Next time of a poll whose interval grows.
@@ -23,7 +20,7 @@ impl PollBackoff {
         (self.next_ns, self.pause_ns) = (now_ns, FIRST_NS);
     }
 
-    /// Whether the poll is due; if so, the next interval begins.
+    /// Whether the poll is due; then the next interval begins.
     pub fn is_due(&mut self, now_ns: u64) -> bool {
         if now_ns < self.next_ns {
             return false;

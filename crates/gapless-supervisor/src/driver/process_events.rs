@@ -1,5 +1,3 @@
-//! Handles events of processes: reports of the guardian, pidfds and probes.
-
 use super::launch_plans::log;
 use super::persistence::{key, last_lines};
 use super::service::SupervisorDriver;
@@ -15,17 +13,12 @@ use crate::supervision::event::ProcessEvent;
 use crate::supervision::instance::InstanceEnd;
 use rustix::process::{Signal, pidfd_send_signal};
 
-/// Interval of checks for descendants of an ended instance, ns.
 const DESCENDANTS_PAUSE_NS: u64 = 5_000_000;
-/// The same during their grace period, ns.
 const GRACE_PAUSE_NS: u64 = 20_000_000;
-/// The same after a failed check, ns.
 const FAILED_PAUSE_NS: u64 = 200_000_000;
-/// Time without a failure after which a failure is over, ns; longer than any interval.
+/// Longer than any interval.
 const QUIET_NS: u64 = 1_000_000_000;
-/// Interval while the holder of the lock is invisible and cannot be killed, ns.
 const HIDDEN_PAUSE_NS: u64 = 1_000_000_000;
-/// Limit of a reason for a failed start, in characters.
 const REASON_CHARACTERS_MAX: usize = 500;
 
 impl SupervisorDriver {
@@ -65,7 +58,7 @@ impl SupervisorDriver {
         self.watched.get(instance).is_some_and(|watched| watched.incarnation == incarnation)
     }
 
-    /// Records that the guardian has forked the launcher.
+    /// The guardian has forked the launcher.
     pub fn note_start(&mut self, instance: &InstanceName, incarnation: u64, process_id: u32) {
         let Some(watched) = self.watched.get_mut(instance).filter(|watched| watched.incarnation == incarnation) else {
             return;
@@ -91,7 +84,7 @@ impl SupervisorDriver {
         self.watched.entry(instance).and_modify(|watched| watched.end(end));
     }
 
-    /// Disconnects from a dead guardian. Ends are then observed by pidfds.
+    /// Disconnects from a dead guardian; pidfds then observe ends.
     pub fn disconnect_guardian(&mut self) {
         self.guardian = None;
         self.watched.values_mut().for_each(|watched| watched.is_guardians = false);
@@ -101,7 +94,6 @@ impl SupervisorDriver {
     pub fn check_instances(&mut self) {
         let now = now_ns();
         for instance in std::mem::take(&mut self.wake_sources.ended) {
-            // The entry may have been replaced in the meantime.
             if let Some(watched) =
                 self.watched.get_mut(&instance).filter(|watched| watched.awaited().is_some_and(is_dead))
             {
@@ -167,10 +159,10 @@ impl SupervisorDriver {
         }
     }
 
-    /// Checks for descendants of an instance whose process has ended. The instance has ended once its lock is free and
-    /// its control group is empty.
+    /// The instance has ended once its lock is free and its control group is empty.
     ///
     /// # Errors
+    ///
     /// The holder of the lock cannot be determined.
     fn check_descendants(&mut self, instance: InstanceName) -> Result<(), SupervisorError> {
         let holder = self.directory.instance(&instance).holder();
@@ -214,7 +206,6 @@ impl SupervisorDriver {
             Holder::Descendants(_) if !is_time => {}
             Holder::Descendants(orphans) => {
                 for orphan in orphans {
-                    // Fails if it has died meanwhile.
                     let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                 }
             }
@@ -222,7 +213,6 @@ impl SupervisorDriver {
         Ok(())
     }
 
-    /// Keeps the last lines of the log after a failure.
     fn note_last_lines(&mut self, instance: &InstanceName, end: &InstanceEnd) {
         let Some(process) = self.config.process(instance.process()) else { return };
         let notes = self.notes.entry(key(instance)).or_default();

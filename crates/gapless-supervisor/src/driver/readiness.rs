@@ -1,5 +1,3 @@
-//! [`ReadinessProbe`]: polls for the readiness of an instance.
-
 use super::poll_backoff::PollBackoff;
 use crate::config::process::Readiness;
 use crate::error::is_shortage_here;
@@ -12,11 +10,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest interval between probes, ns.
 const PAUSE_MAX_NS: u64 = 50_000_000;
-/// Timeout of a connection attempt; it is retried at the next probe.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(10);
-/// Read limit of a log for each probe, bytes.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -34,8 +29,8 @@ enum ProbeKind {
 }
 
 impl ReadinessProbe {
-    /// Creates a probe; `log_begin` is the length of the log at the start. `None` if readiness is reported by the
-    /// instance or its route.
+    /// Creates a probe; `log_begin` is the log's length at the start. `None` if the instance or its route reports
+    /// readiness.
     pub fn new(readiness: &Readiness, log: &Path, log_begin: u64, now_ns: u64) -> Option<Self> {
         let kind = match readiness {
             Readiness::Started => ProbeKind::Started,
@@ -47,10 +42,11 @@ impl ReadinessProbe {
         Some(Self { kind, backoff: PollBackoff::new(now_ns, PAUSE_MAX_NS) })
     }
 
-    /// Probes, if it is time, whether the instance is ready. While its launcher has not called exec, an answer must
-    /// come from another process and does not count.
+    /// Probes if it is time. Until its launcher has called exec, an answer must come from another process and does not
+    /// count.
     ///
     /// # Errors
+    ///
     /// This process lacks resources for the probe, which says nothing about the instance.
     pub fn poll(&mut self, now_ns: u64, instance: &InstanceName, process_id: u32) -> io::Result<bool> {
         if !self.backoff.is_due(now_ns) || !has_called_exec(instance, process_id)? {
@@ -67,7 +63,7 @@ impl ReadinessProbe {
     }
 }
 
-/// Result of a probe: `None` if it failed; an error only if this process lacks resources for it.
+/// Result of a probe: `None` if it failed; an error only if this process lacks resources.
 pub fn unless_shortage<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -154,7 +150,6 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         assert!(takes_connection(&path).unwrap());
         drop(listener);
-        // A child forked by another test holds the descriptor until it calls exec.
         until("the listener is closed", || !takes_connection(&path).unwrap());
         std::fs::remove_file(&path).unwrap();
         let packets = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();

@@ -1,4 +1,4 @@
-//! [`RepeatedFailure`]: limits the log lines of a repeated failure to one per second, and reports its end.
+//! Limits the log lines of a repeated failure to one per second.
 
 use crate::clock::now_ns;
 use gapless_agent::wait_notices::WaitNotices;

@@ -1,5 +1,3 @@
-//! Answers the requests of commands.
-
 use super::connections::Permission;
 use super::launch_plans::log;
 use super::persistence::{InstanceNotes, key};
@@ -65,7 +63,7 @@ impl SupervisorDriver {
             SupervisorRequest::Status => self.send_status(number),
             SupervisorRequest::Events => self.connections.subscribe(number),
         }
-        // Persisted before the answer: a successor continues from there if this process dies now.
+        // Persisted before the answer: a successor continues from there.
         self.persist();
         if is_to_keep && self.is_dirty {
             let why = self.problem.as_deref().unwrap_or("it cannot be written");
@@ -77,10 +75,9 @@ impl SupervisorDriver {
         Ok(())
     }
 
-    /// Puts a configuration in force and starts its stopped processes. On an error the previous one stays in force.
+    /// On an error the previous configuration stays in force.
     fn take_file(&mut self, path: PathBuf) -> Result<(), String> {
         self.take_changed_file(path)?;
-        // Running, held and completed instances stay as they are.
         let named = self.supervision.processes().iter();
         let named = named.filter(|process| self.config.process(&process.config.name).is_some());
         let names: Vec<String> = named.flat_map(stopped).collect();
@@ -106,7 +103,6 @@ impl SupervisorDriver {
         let mut answers = Vec::new();
         for process in self.supervision.processes() {
             for (instance_number, instance) in process.instances() {
-                // Instances beyond the current scale.
                 let is_past = instance.progress() == InstanceProgress::Stopped && instance_number > process.scale();
                 if let Ok(name) = InstanceName::new(&process.config.name, instance_number)
                     && !is_past
@@ -140,7 +136,6 @@ impl SupervisorDriver {
     }
 }
 
-/// Names to start for a process that was stopped: its own, or those of its stopped instances.
 fn stopped(process: &SupervisedProcess) -> Vec<String> {
     let name = &process.config.name;
     if !process.is_wanted() {
@@ -158,7 +153,6 @@ const fn needed(request: &SupervisorRequest) -> Permission {
     }
 }
 
-/// Time in the current state, suspend included.
 fn since_ns(instance: &InstanceState, notes: Option<&InstanceNotes>) -> u64 {
     match notes.filter(|notes| notes.changed_ns == instance.persistent.changed_ns) {
         Some(notes) => boot_ns().saturating_sub(notes.changed_boot_ns),

@@ -1,5 +1,3 @@
-//! Exchange with the thread of [`RouteObserver`]: what to watch, and its reports.
-
 use super::routes::{RouteObserver, WatchRequest, WatchRequests, WatcherReport};
 use super::service::SupervisorDriver;
 use crate::config::process::{ProcessConfig, Readiness};
@@ -7,7 +5,7 @@ use crate::instance_name::InstanceName;
 use crate::supervision::instance::InstanceProgress;
 
 impl SupervisorDriver {
-    /// Updates the set of watched instances, and starts the thread when it is needed.
+    /// Updates the watched instances; starts the thread when needed.
     pub fn update_route_watch(&mut self) {
         if self.routes.as_ref().is_some_and(|routes| routes.domain() != self.config.domain) {
             self.drop_routes("another domain is in force");
@@ -81,7 +79,6 @@ impl SupervisorDriver {
         }
     }
 
-    /// Drops the thread; [`SupervisorDriver::update_route_watch`] starts another one.
     fn drop_routes(&mut self, reason: &str) {
         tracing::warn!("routes are looked at anew: {reason}");
         self.routes = None;

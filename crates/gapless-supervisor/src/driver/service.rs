@@ -1,5 +1,3 @@
-//! [`run`]: the supervisor process, on one thread.
-
 use super::changed_files::{ChangedFiles, FileVersion};
 use super::connections::Connections;
 use super::notify_sockets::NotifySockets;
@@ -27,13 +25,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Timeout for connecting to or starting a guardian; retried after it.
 const GUARDIAN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause before a retry.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Time in which a guardian must end on request; after it, it is left alone.
 const GUARDIAN_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest sleep, ns.
 const SLEEP_MAX_NS: u64 = 1_000_000_000;
 
 /// Runs the supervisor of a state directory until it has been shut down.
@@ -43,7 +37,7 @@ const SLEEP_MAX_NS: u64 = 1_000_000_000;
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<RoleOutcome, SupervisorError> {
     check_proc()?;
     let directory = StateDirectory::open(directory)?;
-    // Sets the name for `ps`; the process was started as `exe`.
+    // For `ps`; the process was started as `exe`.
     let _as_it_was = rustix::thread::set_name(c"gapless-superv");
     let Some(role_lock) = directory.take_role_lock(RoleLock::Supervisor)? else {
         return Ok(RoleOutcome::AlreadyRunning);
@@ -69,7 +63,7 @@ pub(super) struct SupervisorDriver {
     pub next_probe_at: Instant,
     /// Instances that run or are requested.
     pub watched: BTreeMap<InstanceName, WatchedInstance>,
-    /// Ended instances, to be removed from the guardian's records once their ends are persisted.
+    /// Ended instances to remove from the guardian's records once persisted.
     pub to_forget: Vec<(InstanceName, u64)>,
     pub connections: Connections,
     /// `None` while no process needs it.
@@ -82,7 +76,7 @@ pub(super) struct SupervisorDriver {
     pub full_disks: BTreeSet<PathBuf>,
     pub actions: Vec<ProcessAction>,
     pub pending_events: VecDeque<ProcessEvent>,
-    /// The persistent state has changed since it was last written.
+    /// The persistent state has unwritten changes.
     pub is_dirty: bool,
     /// The last write failed; `problem` has the reason.
     pub is_unwritten: bool,
@@ -92,22 +86,19 @@ pub(super) struct SupervisorDriver {
     pub refused_file: Option<String>,
     /// Failing probes of instances.
     pub probe_failure: RepeatedFailure,
-    /// Failing attempts to reach the guardian.
     guardian_failure: RepeatedFailure,
     /// Result of the last sleep.
     pub wake_sources: WakeSources,
 }
 
-/// Sources with input after a sleep, apart from the guardian.
 #[derive(Debug)]
 pub(super) struct WakeSources {
-    /// Notifications of instances.
     has_notifications: bool,
     /// Reports about routes.
     pub has_routes: bool,
     /// Requests of commands, or room for answers.
     pub has_commands: bool,
-    /// Instances that have ended, and that no guardian reports.
+    /// Ended instances that no guardian reports.
     pub ended: Vec<InstanceName>,
 }
 
@@ -118,7 +109,6 @@ impl SupervisorDriver {
             Err(error) => tracing::warn!("{error}"),
         }
         let in_force = directory.read_config_in_force()?;
-        // No configuration means no processes.
         let (text, path) = in_force.as_ref().map_or(("", Path::new("/")), |in_force| (&in_force.text, &in_force.path));
         let config = SupervisorConfig::parse_in_force(text, path);
         let config = config.map_err(|error| SupervisorError::damaged(path, error.to_string()))?;
@@ -179,7 +169,7 @@ impl SupervisorDriver {
     fn serve(mut self, role_lock: HeldLock) -> Result<RoleOutcome, SupervisorError> {
         let mut has_taken_over = false;
         loop {
-            // Directory or lock removed: this supervisor is unreachable, and another one may have started.
+            // This supervisor is unreachable, and another one may have started.
             if !self.directory.is_in_role(RoleLock::Supervisor, &role_lock) {
                 return Ok(RoleOutcome::ShutDown);
             }
@@ -228,7 +218,6 @@ impl SupervisorDriver {
         }
     }
 
-    /// Connects to the guardian and takes over the running instances.
     fn connect(&mut self, has_taken_over: &mut bool) -> Result<(), SupervisorError> {
         let mut guardian = GuardianClient::connect_or_start(&self.directory, &self.roles, GUARDIAN_TIMEOUT)?;
         self.notify_sockets.listen(guardian.take_notify_socket().ok_or_else(|| {
@@ -258,7 +247,6 @@ impl SupervisorDriver {
         stopped.expect("it names nothing that could be missing");
     }
 
-    /// Tells clients that wait for the shutdown about an instance that does not end.
     fn report_unkillable(&mut self) {
         if let Some(instance) = self.supervision.find_unkillable(now_ns()) {
             let within = KILL_TIMEOUT.as_secs();
@@ -270,13 +258,12 @@ impl SupervisorDriver {
         }
     }
 
-    /// Finishes the shutdown: ends the guardian and removes the state, even if some of it cannot be written.
+    /// Finishes the shutdown even if some of the state cannot be written.
     fn end(&mut self) {
         // First, because nothing starts again without a configuration.
         let removed = self.directory.remove_config_in_force();
         if let Err(error) = self.clear_state() {
             tracing::warn!("{error}");
-            // The directories of the instances record the given incarnations as well.
             self.directory.remove_state().unwrap_or_else(|error| tracing::warn!("{error}"));
         } else {
             self.remove_instances();
@@ -294,7 +281,6 @@ impl SupervisorDriver {
             }
         }
         for socket in [StateSocket::Control, StateSocket::Notify] {
-            // No listener is left. A later supervisor replaces the file anyway.
             let _ = rustix::fs::unlinkat(self.directory.fd(), socket.file(), AtFlags::empty());
         }
         let unwritten = removed.err().map(|error| {
@@ -320,14 +306,13 @@ impl SupervisorDriver {
         }
     }
 
-    /// Sleeps until there is input or a deadline, and records the sources in `wake_sources`.
     fn sleep(&mut self) {
         let now = now_ns();
         let checks = self.watched.values().filter_map(WatchedInstance::next_check_ns);
         let until = checks.chain(self.supervision.next_deadline_ns()).chain([self.changed_files.next_ns]);
         let until = until.chain(self.connections.next_ns()).min();
         let until = until.unwrap_or(u64::MAX);
-        // Without a guardian only poll, since reconnecting comes first.
+        // Reconnecting comes first.
         let most = if self.guardian.as_ref().is_none_or(GuardianClient::has_early) { 0 } else { SLEEP_MAX_NS };
         let sleep = until.saturating_sub(now).min(most);
         let sleep = Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 };
@@ -346,7 +331,6 @@ impl SupervisorDriver {
             let writable = if guardian.has_queued() { PollFlags::OUT } else { PollFlags::empty() };
             fds.push(PollFd::new(guardian, PollFlags::IN | writable));
         }
-        // On EINTR no events are reported; the next poll finds them.
         let _ = poll(&mut fds, Some(&sleep));
         let has_any = |fds: &[PollFd<'_>]| fds.iter().any(|fd| !fd.revents().is_empty());
         let ended = instances.into_iter().zip(&fds[connections_end..pidfds_end]);

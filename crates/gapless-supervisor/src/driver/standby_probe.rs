@@ -1,5 +1,4 @@
-//! [`StandbyProbe`]: polls whether an instance of a singleton is a standby. Failover does not depend on it: the kernel
-//! hands the lock on.
+//! Failover does not depend on these polls: the kernel hands the lock on.
 
 use super::poll_backoff::PollBackoff;
 use super::readiness::{has_called_exec, unless_shortage};
@@ -7,7 +6,6 @@ use crate::instance_name::InstanceName;
 use crate::launch::STANDBY_NAME;
 use std::io;
 
-/// Longest interval between polls of a standby, ns.
 const PAUSE_MAX_NS: u64 = 500_000_000;
 
 #[derive(Debug)]
@@ -18,15 +16,9 @@ pub struct StandbyProbe {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StandbyChange {
-    /// Became a standby.
     Standby,
-    /// Became active.
     Active,
-    /// Runs its own program; polling is over.
-    RunsProgram {
-        /// Was a standby before.
-        was_standby: bool,
-    },
+    RunsProgram { was_standby: bool },
 }
 
 impl StandbyProbe {
@@ -34,7 +26,7 @@ impl StandbyProbe {
         Self { backoff: PollBackoff::new(now_ns, PAUSE_MAX_NS), is_standby }
     }
 
-    /// Polls at once, because another instance has ended and this one may become active.
+    /// Polls at once: another instance has ended and this one may become active.
     pub const fn poll_soon(&mut self, now_ns: u64) {
         self.backoff.reset(now_ns);
     }

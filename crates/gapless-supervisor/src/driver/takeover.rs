@@ -1,6 +1,3 @@
-//! Adopts running instances after a restart of the supervisor or the guardian, and finds those that ended in the
-//! meantime.
-
 use super::service::SupervisorDriver;
 use super::watched_instance::{WatchedInstance, has_survivors, pidfd_of};
 use crate::clock::now_ns;
@@ -17,7 +14,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Attempts to wait for the descendants of a dead instance.
 const ATTEMPTS_MAX: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -51,13 +47,12 @@ impl SupervisorDriver {
         Ok(())
     }
 
-    /// Kills children of the guardian whose files were removed: they cannot be supervised, and would run a second time.
+    /// Children without files cannot be supervised, and would run a second time.
     fn kill_children_without_files(&self, known: &[ChildReport]) {
         let found: HashSet<u32> = self.watched.values().filter_map(|watched| watched.process_id).collect();
         for child in known.iter().filter(|child| child.ended.is_none() && !found.contains(&child.process_id)) {
             tracing::error!("{}: process {} is killed, whose files were removed", child.instance, child.process_id);
             if let Some(pidfd) = pidfd_of(child.process_id) {
-                // Fails if it has died meanwhile.
                 let _ = pidfd_send_signal(&pidfd, Signal::KILL);
             }
         }
@@ -96,7 +91,6 @@ impl SupervisorDriver {
                     let process = processes.filter(|process| process.config.name == name.process());
                     let instance =
                         process.flat_map(|process| process.instances()).find(|(number, _)| *number == name.number());
-                    // A later start that failed has a higher incarnation.
                     let incarnation =
                         instance.map_or(record.incarnation, |(_, instance)| instance.persistent.incarnation);
                     let mut watched = WatchedInstance::requested(incarnation, group);
@@ -107,7 +101,6 @@ impl SupervisorDriver {
                 Holder::Descendants(_) if self.adopt_descendants(name, known, group.as_ref()) => return Ok(()),
                 Holder::Descendants(orphans) => {
                     for orphan in orphans {
-                        // Fails if it has died meanwhile.
                         let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                     }
                     std::thread::sleep(PAUSE);
@@ -122,8 +115,7 @@ impl SupervisorDriver {
         Ok(())
     }
 
-    /// Watches the descendants of an instance that has ended within its grace period. Returns whether this was the
-    /// case.
+    /// Watches the descendants of an instance that ended within its grace period; false for others.
     fn adopt_descendants(&mut self, name: &InstanceName, known: &[ChildReport], group: Option<&PathBuf>) -> bool {
         let processes = self.supervision.processes().iter().filter(|process| process.config.name == name.process());
         let instance = processes.flat_map(|process| process.instances()).find(|(number, _)| *number == name.number());
@@ -156,7 +148,7 @@ impl SupervisorDriver {
                 }
                 Some(child) if watched.process_id == Some(child.process_id) => watched.is_guardians = true,
                 Some(child) => started.push((instance.clone(), watched.incarnation, child.process_id)),
-                // The start may or may not have been carried out; the lock prevents a second run.
+                // The lock prevents a second run.
                 None if watched.process_id.is_none() => {
                     asks.push(GuardianRequest::Start { instance: instance.clone(), incarnation: watched.incarnation });
                 }
@@ -172,8 +164,7 @@ impl SupervisorDriver {
     }
 }
 
-/// Whether a launcher of this start has taken the lock of the instance. If not, the supervisor was killed before its
-/// request, or the launcher before it did anything.
+/// False: supervisor or launcher was killed before anything was done.
 fn has_begun(directory: &StateDirectory, name: &InstanceName, incarnation: u64) -> bool {
     match directory.instance(name).holder() {
         Ok(Holder::Free { last }) => last.is_some_and(|record| record.incarnation >= incarnation),

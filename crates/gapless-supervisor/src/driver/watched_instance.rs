@@ -1,5 +1,3 @@
-//! [`WatchedInstance`]: a requested or running process, until it and all of its descendants have ended.
-
 use super::readiness::ReadinessProbe;
 use super::standby_probe::StandbyProbe;
 use crate::config::process::StopSignal;
@@ -10,7 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Signal, pidfd_send_signal};
 use std::path::{Path, PathBuf};
 
-/// A requested or running process.
+/// A requested or running process, until it and all descendants have ended.
 #[derive(Debug, Default)]
 pub struct WatchedInstance {
     pub incarnation: u64,
@@ -34,7 +32,7 @@ pub struct WatchedInstance {
     pub ended: Option<InstanceEnd>,
     /// Next check for descendants, monotonic, ns.
     pub next_descendants_ns: u64,
-    /// Time at which descendants are killed, monotonic, ns: the end of the grace period after a stop, else at once.
+    /// Time at which descendants are killed, monotonic, ns: after a stop the end of the grace period, else at once.
     pub kill_descendants_at_ns: u64,
 }
 
@@ -56,7 +54,6 @@ impl WatchedInstance {
         match &self.ended {
             Some(_) => Some(self.next_descendants_ns),
             None => {
-                // A standby cannot be ready yet.
                 let probe = self.probe.as_ref().filter(|_| !self.is_standby()).map(|probe| probe.backoff.next_ns);
                 let standby = self.standby.as_ref().map(|standby| standby.backoff.next_ns);
                 let drained = self.draining.as_ref().map(|draining| draining.until_ns);
@@ -82,7 +79,6 @@ impl WatchedInstance {
     pub fn signal(&mut self, signal: StopSignal) {
         match &self.pidfd {
             Some(pidfd) => {
-                // Fails if it has died meanwhile.
                 let _ = pidfd_send_signal(pidfd, signal_of(signal));
                 self.is_signalled = true;
             }
@@ -104,7 +100,7 @@ impl WatchedInstance {
         self.kill_group();
     }
 
-    /// Whether processes are left in its control group; if not, removes the group.
+    /// Whether its control group has processes; removes an empty one.
     pub fn has_survivors(&self) -> bool {
         self.group.as_deref().is_some_and(has_survivors)
     }
@@ -120,7 +116,7 @@ impl WatchedInstance {
     }
 }
 
-/// Whether processes are left in the control group of an ended instance; if not, removes the group.
+/// Whether an ended instance's control group has processes; removes an empty one.
 pub fn has_survivors(group: &Path) -> bool {
     let is_populated = control_groups::is_populated(group);
     if !is_populated {

@@ -1,6 +1,3 @@
-//! [`ServiceManager`]: client of `sd_notify`. Sends datagrams of lines to the socket in `NOTIFY_SOCKET`, of systemd or
-//! another service manager.
-
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,11 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::{Duration, Instant};
 
-/// Timeout of sending to a manager that does not read.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 const STATUS_BYTES_MAX: usize = 1000;
 
-/// Service manager that started this command, and gets notifications. Without one nothing is sent.
+/// Service manager that started this command; without one nothing is sent.
 #[derive(Debug, Default)]
 pub struct ServiceManager {
     socket: Option<(UnixDatagram, SocketAddr)>,
@@ -21,7 +17,6 @@ pub struct ServiceManager {
     status: String,
 }
 
-/// The manager expects signs of life.
 #[derive(Debug)]
 struct Watchdog {
     interval: Duration,
@@ -32,6 +27,7 @@ impl ServiceManager {
     /// Uses the manager that the environment names, if any.
     ///
     /// # Errors
+    ///
     /// `NOTIFY_SOCKET` or `WATCHDOG_USEC` has an invalid value; the text says which are allowed.
     pub fn from_environment() -> Result<Self, String> {
         let variable = |name: &str| std::env::var_os(name);
@@ -52,7 +48,6 @@ impl ServiceManager {
         let failed = |error: io::Error| format!("a socket for NOTIFY_SOCKET: {error}");
         let socket = UnixDatagram::unbound().map_err(failed)?;
         socket.set_write_timeout(Some(SEND_TIMEOUT)).map_err(failed)?;
-        // Twice as often as required.
         let watchdog = interval.map(|interval| Watchdog { interval: interval / 2, next: Instant::now() });
         Ok(Self { socket: Some((socket, address)), watchdog, status: String::new() })
     }
@@ -175,7 +170,6 @@ mod tests {
             let error = of(Some("/x"), Some(us), None).unwrap_err();
             assert!(error.contains("WATCHDOG_USEC") && error.contains("microseconds are expected"), "{error}");
         }
-        // The socket does not exist.
         of(Some("/nowhere/at/all"), None, None).unwrap().ready();
     }
 }

@@ -1,5 +1,3 @@
-//! [`ForegroundSignals`]: requests to a command in the foreground by signals, and reaping of orphans as process 1.
-
 use crate::error::SupervisorError;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{WaitOptions, wait};
@@ -10,7 +8,6 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Exit status after a second request to end.
 const INTERRUPTED: i32 = 130;
 
 /// Request to a command in the foreground.
@@ -22,7 +19,7 @@ pub enum SignalRequest {
     Reload,
 }
 
-/// Signal handlers of a command in the foreground. The descriptor is readable when there may be a request.
+/// Signal handlers of a command in the foreground, with a descriptor that is readable when there may be a request.
 #[derive(Debug)]
 pub struct ForegroundSignals {
     woken: UnixStream,
@@ -33,9 +30,10 @@ pub struct ForegroundSignals {
 
 impl ForegroundSignals {
     /// Installs handlers for SIGTERM, SIGINT and SIGHUP, and as process 1 for SIGCHLD. A second SIGTERM or SIGINT ends
-    /// this process at once, with status 130; the shutdown that the first has begun continues without it.
+    /// this process at once, with status 130; the shutdown continues without it.
     ///
     /// # Errors
+    ///
     /// A handler cannot be installed.
     pub fn install() -> Result<Self, SupervisorError> {
         let failed = || SupervisorError::io("taking over signals");
@@ -43,17 +41,17 @@ impl ForegroundSignals {
         woken.set_nonblocking(true).map_err(failed())?;
         let is_first_process = std::process::id() == 1;
         let this = Self { woken, end: Arc::default(), reload: Arc::default(), is_first_process };
-        // A flag of its own, which is never cleared: it remembers the first signal.
+        // Never cleared: it remembers the first signal.
         let was_signalled = Arc::<AtomicBool>::default();
         for signal in [SIGTERM, SIGINT] {
-            // The order matters: the first signal finds the flag unset.
+            // The first signal finds the flag unset.
             flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&was_signalled)).map_err(failed())?;
             flag::register(signal, Arc::clone(&was_signalled)).map_err(failed())?;
             flag::register(signal, Arc::clone(&this.end)).map_err(failed())?;
         }
         flag::register(SIGHUP, Arc::clone(&this.reload)).map_err(failed())?;
         let children = is_first_process.then_some(SIGCHLD);
-        // Registered after the flags, so that they are set before the wake-up.
+        // After the flags, so that they are set before the wake-up.
         for signal in [SIGTERM, SIGINT, SIGHUP].into_iter().chain(children) {
             low_level::pipe::register(signal, waker.try_clone().map_err(failed())?).map_err(failed())?;
         }
@@ -69,8 +67,7 @@ impl ForegroundSignals {
         self.reload.swap(false, Ordering::SeqCst).then_some(SignalRequest::Reload)
     }
 
-    /// Reaps orphans that process 1 inherits; does nothing in other processes. No other thread may wait for a child
-    /// meanwhile.
+    /// Reaps orphans as process 1, else does nothing. No other thread may wait for a child meanwhile.
     pub fn reap_orphans(&self) {
         while self.is_first_process && matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {}
     }

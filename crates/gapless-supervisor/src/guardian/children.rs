@@ -1,5 +1,3 @@
-//! [`Children`]: forked instances, with the ends of those that the supervisor has not acknowledged yet.
-
 use super::protocol::ChildReport;
 use crate::end_status::EndStatus;
 use crate::error::SupervisorError;
@@ -9,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::process::Command;
 
 pub const LIVING_MAX: usize = 4096;
-/// Limit of retained ends; beyond it the oldest are dropped.
 const ENDED_MAX: usize = 16 << 10;
 
 type ChildKey = (InstanceName, u64);
@@ -28,14 +25,12 @@ struct ChildState {
 }
 
 impl Children {
-    /// Forks a launcher. A repeated request returns the known child. Fails if another incarnation of the instance is
-    /// alive.
-    ///
-    /// Call it only from the thread that reaps, directly after reaping: a child must be in the table before it is
-    /// reaped.
+    /// Forks a launcher; a repeated request returns the known child. Call it only from the thread that reaps, directly
+    /// after reaping: a child must be in the table before it is reaped.
     ///
     /// # Errors
-    /// The child cannot be started.
+    ///
+    /// The child cannot be started, or another incarnation of the instance is alive.
     pub fn start(
         &mut self,
         instance: &InstanceName,
@@ -54,7 +49,6 @@ impl Children {
             return Err(SupervisorError::Refused(format!("{LIVING_MAX} instances live already")));
         }
         crash_point("guardian_before_fork");
-        // Reaped by `wait` on any child, so `ChildState` is dropped.
         let process_id = command.spawn().map_err(SupervisorError::io("starting a launcher"))?.id();
         crash_point("guardian_forked");
         let child = ChildState { process_id, ended: None };
@@ -71,7 +65,6 @@ impl Children {
         child.ended = Some(status);
         let child_report = report(&key, *child);
         self.ended.push_back(key);
-        // Drops entries that were forgotten in the meantime.
         if self.ended.len() > ENDED_MAX {
             let known = &self.known;
             self.ended.retain(|key| known.get(key).is_some_and(|child| child.ended.is_some()));

@@ -1,5 +1,3 @@
-//! [`GuardianClient`]: connection of the supervisor to the guardian.
-
 use super::detached::{self, PAUSE, Starter};
 use super::protocol::{ChildReport, GuardianMessage, GuardianRequest, VERSION};
 use crate::error::SupervisorError;
@@ -12,18 +10,16 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Pause after a refused connection.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 
-/// Connection of the supervisor to the guardian. Non-blocking unless stated otherwise. After any error the connection
-/// is closed: the guardian is dead, or serves another supervisor.
+/// Connection of the supervisor to the guardian, non-blocking unless stated otherwise. Any error closes it: the
+/// guardian is dead, or serves another supervisor.
 #[derive(Debug)]
 pub struct GuardianClient {
     directory: PathBuf,
     packets: Packets,
     guardian_process_id: u32,
     notify: Option<OwnedFd>,
-    /// Messages that arrived during a wait for another one.
     early: VecDeque<GuardianMessage>,
 }
 
@@ -57,7 +53,6 @@ impl GuardianClient {
             if Instant::now() >= deadline {
                 return Err(failure.unwrap_or_else(|| detached::late(directory, within)));
             }
-            // A guardian that does not listen yet, or no longer, is waited for.
             starter.start_if_due(directory, roles, deadline)?;
             std::thread::sleep(if failure.is_some() { PAUSE_AFTER_FAILURE } else { PAUSE });
         }
@@ -89,17 +84,17 @@ impl GuardianClient {
         self.guardian_process_id
     }
 
-    /// Takes the notification socket that the guardian has sent; `None` after the first call.
+    /// Takes the notification socket from the guardian; `None` after the first call.
     pub const fn take_notify_socket(&mut self) -> Option<OwnedFd> {
         self.notify.take()
     }
 
-    /// Sends a request. The answer comes by [`try_next`](Self::try_next).
+    /// Sends a request, answered by [`try_next`](Self::try_next).
     pub fn ask(&mut self, ask: &GuardianRequest) -> Result<(), SupervisorError> {
         self.packets.send(ask).map_err(|reason| self.error(reason))
     }
 
-    /// Next message of the guardian, if there is one. Also flushes queued requests.
+    /// Next message of the guardian, if any; also flushes queued requests.
     pub fn try_next(&mut self) -> Result<Option<GuardianMessage>, SupervisorError> {
         if let Some(message) = self.early.pop_front() {
             return Ok(Some(message));
@@ -130,18 +125,18 @@ impl GuardianClient {
         loop {
             let next = self.packets.next_until(deadline);
             let message = self.checked(next)?;
-            // On EINTR the loop checks again.
             if message.is_some() || Instant::now() >= deadline {
                 return Ok(message);
             }
         }
     }
 
-    /// Requests all children of the guardian, with the ends that were not forgotten, and waits for the answer. Other
-    /// messages stay queued for [`try_next`](Self::try_next).
+    /// Requests all children, with ends that were not forgotten, and waits for the answer; other messages stay queued
+    /// for [`try_next`](Self::try_next).
     ///
     /// # Errors
-    /// The connection is closed; it is closed after a timeout as well.
+    ///
+    /// The connection is closed, also by a timeout.
     pub fn list(&mut self, within: Duration) -> Result<Vec<ChildReport>, SupervisorError> {
         let deadline = Instant::now() + within;
         self.ask(&GuardianRequest::List)?;
@@ -160,7 +155,7 @@ impl GuardianClient {
         }
     }
 
-    /// Whether requests are queued, so that the connection must be polled for writing.
+    /// Whether requests are queued: poll the connection for writing.
     #[must_use]
     pub fn has_queued(&self) -> bool {
         self.packets.has_queued()

@@ -1,5 +1,3 @@
-//! [`Conversation`]: connection of a supervisor, on the guardian's side.
-
 use super::protocol::{CHILDREN_PER_PACKET, ChildReport, GuardianMessage, GuardianRequest, VERSION};
 use crate::packets::{PacketPoll, Packets};
 use gapless_agent::fault::crash_point;
@@ -7,32 +5,26 @@ use nix::sys::socket::{getsockopt, sockopt};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Timeout of the handshake, during which no other supervisor can be served.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct Conversation {
     packets: Packets,
-    /// Sending has failed; requests are still carried out.
     is_mute: bool,
-    /// Notification socket, sent with the welcome.
     notify: Option<OwnedFd>,
-    /// Deadline of the handshake; `None` after it.
     hello_until: Option<Instant>,
 }
 
 #[derive(Debug)]
 pub enum NextRequest {
     Request(GuardianRequest),
-    /// No complete request yet.
     Nothing,
-    /// End of the stream.
     Closed,
 }
 
 impl Conversation {
-    /// Begins a conversation on a non-blocking socket. An error is the reason for a refusal. `notify` is sent to the
-    /// supervisor.
+    /// Begins a conversation on a non-blocking socket; `notify` is sent to the supervisor. An error is the reason for a
+    /// refusal.
     pub fn begin(socket: OwnedFd, notify: impl AsFd, now: Instant) -> Result<Self, String> {
         // rustix cannot represent the process id 0, which the kernel reports for a peer in another namespace.
         let peer =
@@ -47,8 +39,7 @@ impl Conversation {
         Ok(Self { packets, is_mute: false, notify: Some(notify), hello_until })
     }
 
-    /// Next request. An error is the peer's fault and ends the conversation. `end_wanted`: the guardian has received
-    /// SIGTERM.
+    /// Next request; `end_wanted`: SIGTERM was received. An error is the peer's fault and ends the conversation.
     pub fn next(&mut self, now: Instant, end_wanted: bool) -> Result<NextRequest, String> {
         let flushed = self.packets.flush();
         self.mute_if(flushed);
@@ -70,7 +61,6 @@ impl Conversation {
                 if end_wanted {
                     self.send(&GuardianMessage::EndWanted);
                 }
-                // More requests may follow at once.
                 self.next(now, end_wanted)
             }
             (GuardianRequest::Hello { version }, Some(_)) => {
@@ -90,8 +80,7 @@ impl Conversation {
         }
     }
 
-    /// Stops sending after an error. Requests already received are still carried out, so that the list for the next
-    /// supervisor is complete.
+    /// Received requests are still carried out: the list for the next supervisor is complete.
     fn mute_if(&mut self, result: Result<(), String>) {
         if let Err(reason) = result {
             if !self.is_mute {
@@ -116,7 +105,6 @@ impl Conversation {
     /// Sends the reason for a refusal, best effort.
     pub fn refuse(mut self, reason: &str) {
         let reason = reason.chars().take(1000).collect();
-        // The peer may be gone.
         let _ = self.packets.send(&GuardianMessage::Refused { reason });
     }
 
@@ -124,7 +112,7 @@ impl Conversation {
         self.packets.has_queued()
     }
 
-    /// Deadline of the handshake, at which [`Conversation::next`] must be called.
+    /// Handshake deadline, at which [`Conversation::next`] must be called.
     pub const fn deadline(&self) -> Option<Instant> {
         self.hello_until
     }

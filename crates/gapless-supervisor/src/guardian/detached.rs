@@ -1,5 +1,3 @@
-//! Starts a guardian as a daemon: [`start_if_missing`] runs an intermediate process, which calls [`start_detached`].
-
 use crate::error::SupervisorError;
 use crate::role::{ProcessRole, RoleCommand};
 use crate::state_directory::{Holder, RoleLock, StateDirectory, files};
@@ -11,27 +9,23 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Poll interval for the guardian's lock.
 pub(super) const PAUSE: Duration = Duration::from_millis(1);
-/// Interval of start attempts while no guardian holds the lock.
 const START_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs the intermediate process: starts a guardian in a session of its own, with the log as its output, and must exit
-/// at once. The guardian thus has no parent and no inherited descriptors. Does not wait for the guardian's lock.
-///
-/// The caller must be single-threaded and need no descriptors except its standard streams: all others are closed.
+/// Runs the intermediate process: starts a guardian in its own session, with the log as its output, and must exit at
+/// once. The guardian thus has no parent and no inherited descriptors. The caller must be single-threaded; all its
+/// descriptors except the standard streams are closed.
 ///
 /// # Errors
+///
 /// The guardian cannot be started.
 pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), SupervisorError> {
     close_inherited()?;
     check_limits()?;
-    // Detaches both from the signals of the terminal.
     let _leads_already = rustix::process::setsid();
     let directory = StateDirectory::open(directory)?;
     let mut command = roles.command(&ProcessRole::Guardian { directory: directory.path().to_owned() });
     command.stdin(Stdio::null()).current_dir("/");
-    // The log is optional.
     let flags = OFlags::APPEND;
     let log = files::open_to_write(&directory.guardian_log(), flags, files::PRIVATE_FILE);
     let copy = log.as_ref().ok().and_then(|log| log.try_clone().ok());
@@ -40,11 +34,9 @@ pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), Super
     spawned.map(drop).map_err(SupervisorError::io("starting a guardian"))
 }
 
-/// Least limit of descriptors for a guardian; with fewer it could neither be reached nor shut down.
+/// With fewer a guardian could neither be reached nor shut down.
 const DESCRIPTORS_MIN: u64 = 64;
 
-/// # Errors
-/// The descriptor limit, which the guardian inherits, is too low.
 pub(super) fn check_limits() -> Result<(), SupervisorError> {
     match getrlimit(Resource::Nofile).current {
         Some(most) if most < DESCRIPTORS_MIN => Err(SupervisorError::Refused(format!(
@@ -54,23 +46,21 @@ pub(super) fn check_limits() -> Result<(), SupervisorError> {
     }
 }
 
-/// Closes inherited descriptors, such as locks and pipes, which guardian and instances would otherwise keep open for
-/// days.
+/// Guardian and instances would keep inherited locks and pipes open for days.
 fn close_inherited() -> Result<(), SupervisorError> {
     let failed = SupervisorError::io("listing open descriptors");
     let listed = std::fs::read_dir("/proc/self/fd").map_err(failed)?.flatten();
     let numbers = listed.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()).collect::<Vec<_>>();
     for number in numbers.into_iter().filter(|number| *number > 2) {
-        // The listing's own descriptor is closed already.
         let _closed_already = nix::unistd::close(number);
     }
     Ok(())
 }
 
-/// Makes sure that a guardian runs, which in turn starts a supervisor. For processes other than supervisors; those
-/// connect to it.
+/// Makes sure that a guardian runs, which starts a supervisor. For processes other than supervisors.
 ///
 /// # Errors
+///
 /// No guardian can be started, or none takes its lock in time.
 pub fn start_if_missing(
     directory: &StateDirectory,
@@ -90,8 +80,8 @@ pub fn start_if_missing(
     }
 }
 
-/// Finds a guardian whose state directory at this path was removed; it lives as long as its instances. Searches visible
-/// processes of the same mount namespace, since the path means another directory elsewhere.
+/// Finds a guardian whose state directory at this path was removed; it lives as long as its instances. Searches the
+/// same mount namespace only, where the path means the same.
 #[must_use]
 pub fn find_orphaned(directory: &Path) -> Option<u32> {
     let path = std::path::absolute(directory).ok()?;
@@ -104,7 +94,6 @@ pub fn find_orphaned(directory: &Path) -> Option<u32> {
     numbers.into_iter().find(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        // The last argument ends with a zero byte as well.
         words.strip_suffix(&[&[][..]]).is_some_and(|words| words.ends_with(&role))
             && namespace_of(&pid.to_string()).as_ref() == Some(&own_namespace)
     })
@@ -129,7 +118,6 @@ impl Starter {
         Self { start_at: Instant::now() }
     }
 
-    /// Whether a guardian runs. Starts one otherwise, at most once per interval.
     pub(super) fn start_if_due(
         &mut self,
         directory: &StateDirectory,
@@ -151,7 +139,6 @@ impl Starter {
     }
 }
 
-/// Runs the intermediate process and waits for its exit until `deadline`.
 fn start(directory: &StateDirectory, roles: &RoleCommand, deadline: Instant) -> Result<(), SupervisorError> {
     let mut command = roles.command(&ProcessRole::StartGuardian { directory: directory.path().to_owned() });
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -162,7 +149,7 @@ fn start(directory: &StateDirectory, roles: &RoleCommand, deadline: Instant) -> 
     }
     let mut error_output = String::new();
     if let Some(stderr) = child.stderr.take().filter(|_| ended.is_some()) {
-        // The process has exited and the guardian does not share its stderr, so this reads to the end.
+        // The guardian does not share its stderr, so this reads to the end.
         let _ = std::io::Read::read_to_string(&mut std::io::Read::take(stderr, 1000), &mut error_output);
     }
     let how = ended.map_or_else(|| "it did not end in time".to_owned(), |status| format!("it ended with {status}"));
@@ -177,7 +164,6 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Result<Option<std::proces
             return Ok(Some(status));
         }
         if Instant::now() >= deadline {
-            // The process may have exited meanwhile.
             let _ = child.kill();
             return child.wait().map(|_| None).map_err(failed());
         }

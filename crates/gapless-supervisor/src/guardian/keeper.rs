@@ -1,5 +1,4 @@
-//! [`SupervisorKeeper`]: keeps a supervisor running. It watches the holder of the supervisor's lock, its own child or
-//! not, and starts another one after its death.
+//! Watches the holder of the supervisor's lock, its own child or not, and starts another one after its death.
 
 use crate::role::{ProcessRole, RoleCommand};
 use crate::state_directory::{Holder, RoleLock, StateDirectory, is_dead};
@@ -9,8 +8,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Lifetime after which a supervisor is restarted at once. Otherwise there is a backoff, which grows only for
-/// supervisors that never took charge.
+/// A supervisor that lived shorter restarts after a backoff, which grows only for those that never took charge.
 const HEALTHY_AFTER: Duration = Duration::from_secs(1);
 const BACKOFF_FIRST: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
@@ -21,15 +19,12 @@ pub struct SupervisorKeeper {
     roles: RoleCommand,
     state: KeeperState,
     backoff: Duration,
-    /// The last supervisor has completed its takeover.
     was_in_charge: bool,
 }
 
 #[derive(Debug)]
 enum KeeperState {
-    /// No supervisor; next attempt at this time.
     Waiting(Instant),
-    /// A supervisor is watched since this time.
     Watching(OwnedFd, Instant),
 }
 
@@ -39,7 +34,7 @@ impl SupervisorKeeper {
         Self { directory, roles, state: KeeperState::Waiting(now), backoff: BACKOFF_FIRST, was_in_charge: false }
     }
 
-    /// Notices a death, and starts another supervisor if it is time. Returns whether a new one is watched.
+    /// Notices a death, restarts if it is time; true if a new supervisor is watched.
     pub fn poll(&mut self, now: Instant) -> bool {
         if let KeeperState::Watching(pidfd, since) = &self.state
             && is_dead(pidfd)
@@ -61,7 +56,7 @@ impl SupervisorKeeper {
         false
     }
 
-    /// Records a completed takeover, which resets the backoff for the next restart.
+    /// Records a completed takeover, which resets the backoff.
     pub const fn note_in_charge(&mut self) {
         self.was_in_charge = true;
     }
@@ -78,11 +73,9 @@ impl SupervisorKeeper {
         }
     }
 
-    /// Finds the running supervisor or starts one. `None`: one runs, but cannot be watched.
     fn find_or_start(&self) -> Result<Option<OwnedFd>, String> {
         match self.directory.role_holder(RoleLock::Supervisor).map_err(|error| error.to_string())? {
             Holder::Recorded { pidfd, .. } => Ok(Some(pidfd)),
-            // A supervisor without a record, or its child between fork and exec.
             Holder::Descendants(found) => Ok(found.into_iter().next().map(|process| process.pidfd)),
             Holder::Foreign { .. } | Holder::Hidden { .. } => Ok(None),
             Holder::Free { .. } => self.start().map(Some),
@@ -99,10 +92,9 @@ impl SupervisorKeeper {
         pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(|errno| format!("watching it: {errno}"))
     }
 
-    /// Kills the watched supervisor; another one follows. Returns whether one was watched.
+    /// Kills the watched supervisor; false without one.
     pub fn kill(&self) -> bool {
         let Some(pidfd) = self.watched() else { return false };
-        // Fails if it has died meanwhile.
         let _ = pidfd_send_signal(pidfd, Signal::KILL);
         true
     }
@@ -143,7 +135,6 @@ mod tests {
         let waits: Vec<_> = (0..9).map(|_| waits_after(false, 10)).collect();
         assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
         assert_eq!((0..5).map(|_| waits_after(true, 10)).collect::<Vec<_>>(), [50; 5]);
-        // Only the latest supervisor counts.
         assert_eq!((waits_after(false, 10), waits_after(false, 10)), (100, 200));
         assert_eq!((waits_after(false, 1000), waits_after(false, 999)), (0, 50));
     }

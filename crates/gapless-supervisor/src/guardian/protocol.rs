@@ -1,12 +1,11 @@
-//! Protocol between supervisor and guardian: one JSON value for each packet. An instance is `copy` on the wire, as in
-//! earlier versions.
+//! One JSON value for each packet; an instance is `copy` on the wire.
 
 use crate::end_status::EndStatus;
 use crate::instance_name::InstanceName;
 pub use crate::packets::PACKET_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
-/// Protocol version. Other versions are refused with an error that names both.
+/// Protocol version; others are refused with an error that names both.
 pub const VERSION: u32 = 4;
 /// Limit of children in one packet; each has a name of up to 75 bytes and a few numbers.
 pub const CHILDREN_PER_PACKET: usize = 200;
@@ -15,28 +14,25 @@ pub const CHILDREN_PER_PACKET: usize = 200;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum GuardianRequest {
-    /// First packet of a connection.
     Hello {
         version: u32,
     },
-    /// Fork a launcher for the launch plan of this incarnation. Idempotent: a repeated request gets the same answer.
+    /// A repeated request gets the same answer.
     Start {
         #[serde(rename = "copy")]
         instance: InstanceName,
         incarnation: u64,
     },
     List,
-    /// Acknowledge the end of a child.
     Forget {
         #[serde(rename = "copy")]
         instance: InstanceName,
         incarnation: u64,
     },
-    /// Liveness probe. A supervisor that has sent one is expected to send one every second.
+    /// Liveness probe; after the first, one is expected every second.
     #[serde(rename = "hears")]
     Ping,
-    /// Exit once no instance is alive, and start no instances or supervisors until then. Void if the supervisor
-    /// disconnects first.
+    /// Exit once no instance is alive; void if the supervisor disconnects first.
     End,
 }
 
@@ -44,10 +40,13 @@ pub enum GuardianRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum GuardianMessage {
-    /// Answer to the first packet, with a duplicate of the notification socket.
-    Welcome { version: u32, process_id: u32 },
-    /// Answer to an invalid packet, after which the connection is closed.
-    Refused { reason: String },
+    Welcome {
+        version: u32,
+        process_id: u32,
+    },
+    Refused {
+        reason: String,
+    },
     Started {
         #[serde(rename = "copy")]
         instance: InstanceName,
@@ -59,18 +58,14 @@ pub enum GuardianMessage {
         instance: InstanceName,
         incarnation: u64,
         reason: String,
-        /// The machine lacks resources.
         #[serde(default)]
         is_shortage: bool,
     },
-    /// Part of the list of children.
     Children {
-        /// Sorted by name.
         children: Vec<ChildReport>,
-        /// Another part follows.
         more: bool,
     },
-    /// A child has ended. Sent once to the connected supervisor, and listed to later ones until it is acknowledged.
+    /// Sent once, and listed to later supervisors until acknowledged.
     Ended {
         #[serde(rename = "copy")]
         instance: InstanceName,
@@ -78,11 +73,12 @@ pub enum GuardianMessage {
         process_id: u32,
         status: EndStatus,
     },
-    /// A descendant of a child has ended that the guardian had inherited.
-    OrphanEnded { process_id: u32 },
+    OrphanEnded {
+        process_id: u32,
+    },
     #[serde(rename = "hears")]
     Pong,
-    /// The guardian has received SIGTERM and requests a shutdown. Repeated to each supervisor.
+    /// The guardian has received SIGTERM; repeated to each supervisor.
     EndWanted,
 }
 

@@ -1,4 +1,4 @@
-//! [`run`]: the guardian process. One thread forks, reaps and communicates, so these never race.
+//! One thread forks, reaps and communicates, so these never race.
 
 use super::children::Children;
 use super::conversation::{Conversation, NextRequest};
@@ -25,32 +25,29 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Longest sleep, in case a signal is lost or no descriptor is left.
+/// In case a signal is lost or no descriptor is left.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Limit of requests in one turn, so that children are reaped in between.
 const REQUESTS_PER_TURN: usize = 64;
 
-/// Runs the guardian of a state directory until it is shut down.
-///
-/// The calling process must do nothing else: all its children are reaped and its signal handlers replaced.
+/// Runs the guardian of a state directory until it is shut down. The process must do nothing else: all its children are
+/// reaped and its signal handlers replaced.
 ///
 /// # Errors
+///
 /// It cannot take its lock or listen. Later errors are logged and retried.
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<RoleOutcome, SupervisorError> {
     check_proc()?;
     check_limits()?;
     let directory = StateDirectory::open(directory)?;
-    // Sets the name for `ps`; the process was started as `exe`.
     let _as_it_was = rustix::thread::set_name(c"gapless-guard");
     // Instances do not inherit the umask of the user's shell.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
-    // Fails for a session or group leader.
     let _leads_already = setsid();
     set_child_subreaper(Some(getpid())).map_err(SupervisorError::system("becoming the parent of orphans"))?;
     let signals = GuardianSignals::install()?;
     let Some(role_lock) = directory.take_role_lock(RoleLock::Guardian)? else { return Ok(RoleOutcome::AlreadyRunning) };
     crash_point("guardian_locked");
-    // Kept open here, so that notifications wait while no supervisor runs.
+    // Kept open, so that notifications wait while no supervisor runs.
     let notify = open(&directory, StateSocket::Notify)?;
     let listener = open(&directory, StateSocket::Guardian)?;
     crash_point("guardian_listening");
@@ -75,7 +72,6 @@ pub fn run(directory: &Path, roles: &RoleCommand) -> Result<RoleOutcome, Supervi
     Ok(RoleOutcome::ShutDown)
 }
 
-/// Opens a socket of the guardian. Any user may send notifications; their senders are checked.
 fn open(directory: &StateDirectory, socket: StateSocket) -> Result<OpenSocket, SupervisorError> {
     if socket == StateSocket::Notify {
         directory.make_notify_folder()?;
@@ -89,20 +85,15 @@ struct Guardian {
     roles: RoleCommand,
     signals: GuardianSignals,
     listener: OpenSocket,
-    /// Notification socket; only supervisors read it.
     notify: OpenSocket,
     keeper: SupervisorKeeper,
     children: Children,
     conversation: Option<Conversation>,
     silence: SilenceTimer,
-    /// The supervisor has taken over and sends liveness probes.
     has_taken_over: bool,
-    /// Next check of the socket files.
     check_at: Instant,
-    /// Accepting has failed, so the listener is not polled.
     cannot_accept: bool,
     end_wanted: bool,
-    /// Shutdown was requested by the supervisor.
     ending: bool,
 }
 
@@ -119,7 +110,7 @@ impl Guardian {
                 && self.children.living() == 0
             {
                 crash_point("guardian_ending");
-                // Closed before the lock is released: a waiter for the lock can rely on all messages being sent.
+                // A waiter for the lock can rely on all messages being sent.
                 drop(self.conversation);
                 drop(self.listener);
                 return drop(role_lock);
@@ -145,7 +136,6 @@ impl Guardian {
                         Some(ChildReport { instance, incarnation, .. }) => {
                             GuardianMessage::Ended { instance, incarnation, process_id, status }
                         }
-                        // Possibly a supervisor, whose death the keeper notices.
                         None => GuardianMessage::OrphanEnded { process_id },
                     };
                     self.send(&message);
@@ -163,8 +153,6 @@ impl Guardian {
         }
     }
 
-    /// Handles a limited number of requests and accepts the next supervisor after a disconnect. Returns whether there
-    /// may be more.
     fn handle_requests(&mut self) -> bool {
         for _ in 0..REQUESTS_PER_TURN {
             let Some(conversation) = &mut self.conversation else {
@@ -205,7 +193,6 @@ impl Guardian {
             }
             Err(Errno::INTR | Errno::CONNABORTED) => true,
             Err(Errno::AGAIN) => false,
-            // Out of descriptors or memory: retried at the next turn.
             Err(errno) => {
                 tracing::warn!("a connection cannot be taken: {errno}");
                 self.cannot_accept = true;
@@ -214,7 +201,6 @@ impl Guardian {
         }
     }
 
-    /// Restarts the liveness timeout for a new supervisor or connection.
     const fn reset_liveness(&mut self) {
         self.silence.reset();
         self.has_taken_over = false;
@@ -236,7 +222,6 @@ impl Guardian {
                 crash_point("guardian_forgotten");
             }
             GuardianRequest::Ping => {
-                // Probes begin after the takeover.
                 self.keeper.note_in_charge();
                 self.has_taken_over = true;
                 self.send(&GuardianMessage::Pong);
@@ -245,7 +230,6 @@ impl Guardian {
         }
     }
 
-    /// Reopens sockets whose files were removed, and kills a silent supervisor.
     fn check(&mut self, role_lock: &HeldLock, now: Instant) {
         if now < self.check_at {
             return;
@@ -331,7 +315,6 @@ impl Guardian {
         if let Some(pidfd) = self.keeper.watched().filter(|_| !self.ending) {
             fds.push(PollFd::new(pidfd, PollFlags::IN));
         }
-        // The result does not matter: each turn checks everything.
         let _ = poll(&mut fds, Some(&sleep));
     }
 }

@@ -1,5 +1,4 @@
-//! [`GuardianSignals`]: SIGCHLD and SIGTERM make a descriptor readable. Installing the handlers also undoes an
-//! inherited ignored SIGCHLD, with which exit statuses would be lost.
+//! The handlers of SIGCHLD and SIGTERM undo an inherited ignored SIGCHLD, which would lose exit statuses.
 
 use crate::error::SupervisorError;
 use nix::sys::signal::SigSet;
@@ -17,8 +16,8 @@ pub struct GuardianSignals {
 }
 
 impl GuardianSignals {
-    /// Installs handlers for SIGCHLD and SIGTERM, installs handlers without effect for SIGHUP and SIGINT, and unblocks
-    /// all signals. In process 1, as of a container at a terminal, SIGINT acts as SIGTERM.
+    /// Handles SIGCHLD and SIGTERM, ignores SIGHUP and SIGINT by handlers without effect, and unblocks all signals. In
+    /// process 1, as of a container at a terminal, SIGINT acts as SIGTERM.
     pub fn install() -> Result<Self, SupervisorError> {
         let failed = || SupervisorError::io("taking over signals");
         let (woken, waker) = UnixStream::pair().map_err(failed())?;
@@ -28,7 +27,6 @@ impl GuardianSignals {
         for signal in [SIGCHLD, SIGHUP, SIGINT, SIGTERM] {
             let is_request = signal == SIGTERM || (signal == SIGINT && std::process::id() == 1);
             let flag = if is_request { &this.terminate } else { &ignored };
-            // The flag is registered first, so that it is set before the wake-up.
             signal_hook::flag::register(signal, Arc::clone(flag)).map_err(failed())?;
             if is_request || signal == SIGCHLD {
                 let waker = waker.try_clone().map_err(failed())?;
@@ -40,7 +38,7 @@ impl GuardianSignals {
         Ok(this)
     }
 
-    /// Clears the wake-up. Returns whether a shutdown was requested since the last call.
+    /// Clears the wake-up; true if a shutdown was requested since the last call.
     pub fn take(&mut self) -> bool {
         while self.woken.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         self.terminate.swap(false, Ordering::SeqCst)

@@ -1,5 +1,3 @@
-//! Resource limits and identity of an instance.
-
 use crate::control_groups;
 use crate::error::SupervisorError;
 use crate::instance_name::InstanceName;
@@ -10,21 +8,20 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::fs::File;
 use std::io::Write;
 
-/// Joins the control group. Returns whether the group also limits memory. On an error the instance runs without one;
-/// see [`note_group`].
+/// Joins the control group; true if it also limits memory. On an error the instance runs without one; see
+/// [`note_group`].
 pub fn join_group(plan: &LaunchPlan) -> Result<bool, SupervisorError> {
     plan.cgroup.as_deref().map_or(Ok(false), |group| control_groups::join(group, plan.limits.memory_bytes_max))
 }
 
 pub fn note_group(joined: &Result<bool, SupervisorError>, name: &InstanceName, mut log: &File) {
     if let Err(error) = joined {
-        // A log that cannot be written is left for the instance to notice.
         let _ = writeln!(log, "{name}: {error}");
     }
 }
 
-/// Sets the soft and hard limits of the process. Without a memory limit of the control group (`has_memory`), limits the
-/// private writable memory. The address space is not limited: regions of routes take much of it, and are shared.
+/// Sets the soft and hard limits; without a control group's memory limit (`has_memory`), limits private writable
+/// memory. The address space is not limited: regions of routes take much of it, and are shared.
 pub fn set_limits(plan: &LaunchPlan, has_memory: bool) -> Result<(), SupervisorError> {
     let limits = &plan.limits;
     let private = limits.memory_bytes_max.filter(|_| !has_memory);
@@ -41,15 +38,14 @@ pub fn set_limits(plan: &LaunchPlan, has_memory: bool) -> Result<(), SupervisorE
     Ok(())
 }
 
-/// Pins the process to its CPUs, or logs that the machine refuses them.
+/// Pins the process to its CPUs, or logs a refusal.
 pub fn pin(plan: &LaunchPlan, name: &InstanceName, mut log: &File) {
     if let Some(warning) = plan.cpus.and_then(|cpus| cpus.pin_current_thread().err()) {
-        // A log that cannot be written is left for the instance to notice.
         let _ = writeln!(log, "{name}: {warning}");
     }
 }
 
-/// Changes user and groups permanently. Applies to the calling thread, which must be the only one.
+/// Changes user and groups of the calling thread, which must be the only one, permanently.
 pub fn change_identity(plan: &LaunchPlan) -> Result<(), SupervisorError> {
     let Some(identity) = &plan.identity else { return Ok(()) };
     // The kernel takes -1 for "unchanged".
@@ -60,7 +56,7 @@ pub fn change_identity(plan: &LaunchPlan) -> Result<(), SupervisorError> {
     let (user, group) = (Uid::from_raw(identity.user), Gid::from_raw(identity.group));
     let groups = identity.groups.iter().map(|group| Gid::from_raw(*group)).collect::<Vec<_>>();
     let failed = |what: &str| SupervisorError::system(format!("{what} of user {} {}", identity.user, identity.group));
-    // No change, for which no privileges are needed.
+    // No change needs no privileges.
     let is_own = rustix::process::geteuid() == user && rustix::process::getegid() == group;
     if is_own && !user.is_root() {
         return Ok(());

@@ -1,21 +1,17 @@
-//! Resets signals to the state of a fresh process: none blocked, none ignored.
-
 use crate::error::SupervisorError;
 use nix::sys::signal::SigSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 const SIGNAL_MAX: i32 = 64;
-/// Signals that the C library reserves for its threads.
 const OF_THREADS: [i32; 2] = [32, 33];
 
-/// Unblocks all signals and stops ignoring any, with effect at exec: it resets handlers to the default action.
+/// Unblocks all signals and stops ignoring any, with effect at exec, which resets handlers.
 pub fn reset() -> Result<(), SupervisorError> {
     let failed = |errno: nix::errno::Errno| SupervisorError::io("unblocking signals")(errno.into());
     SigSet::empty().thread_set_mask().map_err(failed)?;
     let unused_flag = Arc::new(AtomicBool::new(false));
     for signal in ignored()? {
-        // Forbidden ones are for faults of the program itself.
         if !signal_hook::consts::FORBIDDEN.contains(&signal) && !OF_THREADS.contains(&signal) {
             let registered = signal_hook::flag::register(signal, Arc::clone(&unused_flag));
             registered.map_err(SupervisorError::io(format!("no longer ignoring signal {signal}")))?;

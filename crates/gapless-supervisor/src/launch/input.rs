@@ -1,5 +1,3 @@
-//! Standard input of an instance: a file, or `/dev/null`.
-
 use crate::error::SupervisorError;
 use crate::state_directory::LaunchPlan;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -7,13 +5,12 @@ use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
 use std::process::Stdio;
 
-/// Whether the type of file is allowed as input: a regular file, or a character device such as `/dev/null`. A pipe
-/// without a writer would never have any input.
+/// Whether the type is allowed: a regular file or character device. A pipe without a writer would never have input.
 pub fn is_input(kind: std::fs::FileType) -> bool {
     kind.is_file() || kind.is_char_device()
 }
 
-/// Opens the input. Call it after the change of user, so that the instance's own permissions apply.
+/// Opens the input; call it after the change of user, whose permissions apply.
 pub fn open(plan: &LaunchPlan) -> Result<Stdio, SupervisorError> {
     let Some(path) = &plan.input else { return Ok(Stdio::null()) };
     let failed = || SupervisorError::system(format!("opening its input {}", path.display()));

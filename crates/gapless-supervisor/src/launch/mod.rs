@@ -1,8 +1,5 @@
-//! The launcher: the process of an instance between the guardian's fork and its exec.
-//!
-//! It does in safe code, with an error for each step, what other programs do between fork and exec. It takes the lock
-//! of the instance and keeps the descriptor open over exec, so that no second instance can start in between. For a
-//! singleton, it waits as a standby right before exec until the active instance has ended.
+//! The launcher: the process of an instance between the guardian's fork and its exec. It takes the instance's lock and
+//! keeps the descriptor open over exec, so that no second instance can start in between.
 
 mod confinement;
 mod dispositions;
@@ -29,18 +26,16 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-/// Exit status of a launcher that was superseded: the instance already runs, or another launch plan is in force.
+/// Exit status of a superseded launcher: the instance already runs, or another launch plan is in force.
 pub const STATUS_ALREADY: u8 = 75;
-/// Exit status of a launcher that failed. The reason is in its log and in `launch-error`.
+/// Exit status of a failed launcher; the reason is in its log and in `launch-error`.
 pub const STATUS_FAILED: u8 = 76;
 
 /// Environment variable with the `sd_notify` socket.
 pub const NOTIFY_VARIABLE: &str = "NOTIFY_SOCKET";
 
-/// Becomes the instance and does not return. On an error returns the exit code of the process.
-///
-/// The caller must be single-threaded and have only its standard streams open: descriptors without close-on-exec stay
-/// open in the instance.
+/// Becomes the instance and does not return; on an error returns the exit code. The caller must be single-threaded and
+/// have only its standard streams open: descriptors without close-on-exec stay open in the instance.
 #[must_use = "it is what the process is to end with"]
 pub fn run(directory: &Path, name: &InstanceName, incarnation: u64) -> ExitCode {
     crash_point("launch_begun");
@@ -61,7 +56,6 @@ pub fn run(directory: &Path, name: &InstanceName, incarnation: u64) -> ExitCode 
         LaunchRefusal::Already(reason) => (true, reason, false),
         LaunchRefusal::Failed { reason, is_shortage } => (false, reason, is_shortage),
     };
-    // Logged to the instance's log if it is open, else to the guardian's.
     let line = format!("{name}: not started: {reason}\n");
     let log = sinks.log.filter(|_| !already_runs);
     if log.is_none_or(|mut log| log.write_all(line.as_bytes()).is_err()) {
@@ -82,15 +76,9 @@ fn say(line: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Reason for not starting the instance.
 enum LaunchRefusal {
-    /// Superseded by another start, which is not an error.
     Already(String),
-    Failed {
-        reason: String,
-        /// A shortage of resources, which may pass.
-        is_shortage: bool,
-    },
+    Failed { reason: String, is_shortage: bool },
 }
 
 impl From<SupervisorError> for LaunchRefusal {
@@ -99,7 +87,6 @@ impl From<SupervisorError> for LaunchRefusal {
     }
 }
 
-/// Files for reporting a failure, as far as they are open.
 #[derive(Default)]
 struct FailureSinks {
     log: Option<File>,
@@ -111,7 +98,7 @@ fn become_instance(
     incarnation: u64,
     sinks: &mut FailureSinks,
 ) -> Result<Infallible, LaunchRefusal> {
-    // The lock comes first: a plan that is read without it could be replaced in between.
+    // Without the lock the plan could be replaced after it was read.
     let lock = lock(instance)?;
     crash_point("launch_locked");
     if let Some(previous) = lock.previous().filter(|previous| previous.incarnation == incarnation) {
@@ -123,8 +110,7 @@ fn become_instance(
     crash_point("launch_read");
     lock.record(&LockRecord::of_this(incarnation)?)?;
     crash_point("launch_recorded");
-    // A session and process group of its own: no signals of a terminal, and descendants are recognised by the session.
-    // Stop signals go to the process only. Fails only for a session leader.
+    // A session of its own: no signals of a terminal, and descendants are recognised. Fails only for a session leader.
     let _leads_already = rustix::process::setsid();
     dispositions::reset()?;
     let joined = confinement::join_group(&plan);
@@ -133,7 +119,7 @@ fn become_instance(
     crash_point("launch_log_opened");
     confinement::note_group(&joined, instance.name(), log);
     confinement::pin(&plan, instance.name(), log);
-    // Opened before the change of user, which may take the permission away.
+    // The change of user may take the permission away.
     sinks.failure = Some(instance.open_launch_failure()?);
     let mut command = command(&plan, instance.name(), log)?;
     let _open_until_exec = notify_socket::pass_on(&plan, &mut command)?;
@@ -151,7 +137,6 @@ fn become_instance(
     }
     crash_point("launch_before_exec");
     let error = command.exec();
-    // Both locks are held until here.
     drop((singleton, lock));
     Err(SupervisorError::io(format!("running {}", plan.program.display()))(error).into())
 }
@@ -177,7 +162,6 @@ fn open_log(plan: &LaunchPlan) -> Result<File, SupervisorError> {
     let open = || {
         let no_name = || std::io::Error::other("it has no name");
         let folder = Folder::open(plan.log.parent().ok_or_else(no_name)?)?;
-        // Access is limited by the directory.
         let (flags, mode) = (OFlags::WRONLY | OFlags::APPEND, Mode::from_raw_mode(0o640));
         folder.open_or_create_file(plan.log.file_name().ok_or_else(no_name)?, flags, mode)
     };
@@ -191,7 +175,6 @@ fn command(plan: &LaunchPlan, name: &InstanceName, log: &File) -> Result<Command
     let output = || log.try_clone().map(Stdio::from).map_err(SupervisorError::io("copying the descriptor of its log"));
     let mut command = Command::new(&plan.program);
     command.args(&plan.arguments).env_clear().envs(plan.environment.iter());
-    // Programs may know the former name only.
     command.env(INSTANCE_VARIABLE, name.to_string()).env(COPY_VARIABLE, name.to_string());
     command.stdout(output()?).stderr(output()?);
     Ok(command)

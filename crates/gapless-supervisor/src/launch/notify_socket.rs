@@ -1,5 +1,3 @@
-//! Address of the notification socket for an instance.
-
 use super::NOTIFY_VARIABLE;
 use crate::error::SupervisorError;
 use crate::state_directory::LaunchPlan;
@@ -8,12 +6,10 @@ use rustix::fs::{Mode, OFlags};
 use std::path::Path;
 use std::process::Command;
 
-/// Longest path in a socket address, bytes.
 const ADDRESS_BYTES_MAX: usize = 107;
 
-/// Sets the environment variable of the program. An instance of another user may not enter the state directory, so it
-/// inherits a descriptor of the socket's directory; likewise if the path is too long. The returned descriptor must stay
-/// open until exec.
+/// Sets the environment variable. If another user may not enter the state directory, or the path is too long, the
+/// instance inherits a descriptor of the socket's directory, which must stay open until exec.
 pub fn pass_on(plan: &LaunchPlan, command: &mut Command) -> Result<Option<OwnedFd>, SupervisorError> {
     let Some(socket) = &plan.notify_socket else { return Ok(None) };
     let names = (socket.parent(), socket.file_name().map(Path::new));

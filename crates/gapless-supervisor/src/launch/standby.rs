@@ -1,11 +1,10 @@
-//! Standby of a singleton: the launcher waits until no other instance is active, so that the program need not know
-//! about it.
+//! The launcher waits as a standby, so that the program need not know about it.
 
 use crate::error::SupervisorError;
 use crate::state_directory::{LaunchPlan, LockRecord, SingletonLock};
 use std::ffi::CStr;
 
-/// Name of a launcher that is a standby; the supervisor recognises it by that, and `ps` shows it.
+/// Name of a standby launcher, by which the supervisor and `ps` show it.
 pub const STANDBY_NAME: &CStr = c"gapless-standby";
 const LAUNCHER_NAME: &CStr = c"gapless-launch";
 

@@ -1,5 +1,3 @@
-//! [`LogFollower`]: reads a log from a position, across rotations.
-
 use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, kept};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -7,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Reads a log from a position, first from the rotated files and then from the log itself.
+/// Reads a log from a position, across rotations.
 #[derive(Clone, Debug)]
 pub struct LogFollower {
     log: PathBuf,
@@ -69,11 +67,9 @@ impl LogFollower {
         Ok(all)
     }
 
-    /// The same, from a single file.
     fn of_one_file(&mut self, files: &LogFiles, locked: &LockedLog, bytes_max: usize) -> io::Result<LogPiece> {
         let (begin, length) = (files.begin(), locked.length()?);
         if self.at > begin + length {
-            // The log was truncated by another process.
             self.at = begin;
         }
         if self.at >= begin {
@@ -89,7 +85,6 @@ impl LogFollower {
             oldest = Some((file, start, end));
             end = start;
         }
-        // Older than the oldest rotated file.
         let skipped = end - self.at;
         self.at = end;
         match oldest {
@@ -98,7 +93,6 @@ impl LogFollower {
         }
     }
 
-    /// Reads from a file that covers the positions from `start` to `end`.
     fn piece(&mut self, file: &File, start: u64, end: u64, bytes_max: usize, skipped: u64) -> io::Result<LogPiece> {
         let mut bytes = vec![0; (end - self.at).min(bytes_max as u64) as usize];
         let count = file.read_at(&mut bytes, self.at - start)?;
@@ -108,7 +102,6 @@ impl LogFollower {
     }
 }
 
-/// Positions of the first and after the last byte of the log file.
 fn ends(log: &LogFiles) -> (u64, u64) {
     let Ok(Some(locked)) = LockedLog::shared(log) else { return (0, 0) };
     let begin = log.begin();
@@ -153,7 +146,6 @@ mod tests {
         assert_eq!(follower.read(9).unwrap(), piece("ab", 0));
     }
 
-    /// The directory may belong to another user, who can put any files there.
     #[test]
     fn excess_files_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
@@ -182,7 +174,6 @@ mod tests {
                 assert!(piece.skipped == 0 && b"end".ends_with(&piece.bytes), "{begin} {position}: {piece:?}");
             }
         }
-        // The longest possible file, with rotated files as long.
         let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
         let path = disk.path.join("log");
         for file in [path.clone(), kept(&path, 1), kept(&path, 2), kept(&path, 3)] {

@@ -1,5 +1,4 @@
-//! [`LogKeeper`]: thread that rotates logs at their limit. On a thread of its own, so that neither an unresponsive disk
-//! nor endless output delays the supervisor.
+//! [`LogKeeper`]: on its own thread, so that neither an unresponsive disk nor endless output delays the supervisor.
 
 use super::rotation::rotate;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -13,11 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Pause between checks of growing logs. Output during this time, and during a copy, may exceed the limit.
+/// Output during this time may exceed the limit.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Interval of checks of disks, and of logs without inotify events.
 const LOOK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1_000 });
-/// Free blocks at which a full disk counts as having space again; more than one, to limit the number of events.
+/// More than one, to limit the number of events.
 const ROOM_BLOCKS: u64 = 16;
 
 /// Keeps logs below their limit until it is dropped.
@@ -26,13 +24,11 @@ pub struct LogKeeper {
     shared: Arc<KeeperShared>,
 }
 
-/// Finding of the log keeper; reported once until it is over.
+/// Finding of the log keeper, reported once until it is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogFinding {
-    /// The disk of this log directory is full, so that output is lost.
     DiskFull(PathBuf),
     DiskHasRoom(PathBuf),
-    /// A log exceeds the limit and cannot be rotated, for this reason.
     NotRotated(PathBuf, String),
 }
 
@@ -52,9 +48,10 @@ struct KeeperSettings {
 }
 
 impl LogKeeper {
-    /// Starts the thread, with a limit in bytes for each log and a number of rotated files.
+    /// Starts the thread; limits are bytes of each log and rotated files.
     ///
     /// # Errors
+    ///
     /// No thread or descriptor is available.
     pub fn start(bytes_max: u64, kept: u32) -> std::io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -95,13 +92,13 @@ impl Drop for LogKeeper {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The lock is held for single statements only, so the data is consistent after a panic.
+    // Held for single statements only: the data is consistent after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct RotationWorker {
     shared: Arc<KeeperShared>,
-    /// `None` if inotify is unavailable; all logs are then checked at each interval.
+    /// Without inotify, all logs are checked at each interval.
     inotify: Option<OwnedFd>,
     watched: BTreeMap<PathBuf, i32>,
     full: BTreeSet<PathBuf>,
@@ -156,7 +153,6 @@ impl RotationWorker {
         }
     }
 
-    /// Logs that were written since the last call; `None` if events were lost.
     fn touched(&self) -> Option<BTreeSet<PathBuf>> {
         let mut touched = BTreeSet::new();
         let Some(inotify) = &self.inotify else { return Some(touched) };
@@ -208,13 +204,11 @@ impl RotationWorker {
     }
 
     fn sleep(&self, until: Instant) {
-        // Batches writes in the meantime.
         std::thread::sleep(PAUSE);
         let most = until.saturating_duration_since(Instant::now());
         let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) };
         let fds = std::iter::once(&self.shared.wake).chain(&self.inotify);
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        // The result does not matter: the loop checks everything.
         let _ = poll(&mut fds, Some(&most));
         let _was_none = rustix::io::read(&self.shared.wake, &mut [0; 8]);
     }

@@ -2,13 +2,6 @@
 //!
 //! A log has *positions*, in bytes since its first write. Bytes before the beginning of the file are in `NAME.log.1`,
 //! `NAME.log.2` and so on, newest first, or gone. `NAME.log.begin` has the position at which the file begins.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `keeper` | [`LogKeeper`]: thread that rotates logs at their limit |
-//! | `rotation` | moves the beginning of a log to `NAME.log.1` |
-//! | `follower` | [`LogFollower`]: reads a log from a position, across rotations |
-//! | `positions` | beginning of a log file, and the lock that protects it |
 
 mod follower;
 mod keeper;

@@ -1,5 +1,4 @@
-//! `NAME.log.begin`: position at which a log file begins. A lock on the log protects it together with the log and its
-//! rotated files.
+//! `NAME.log.begin`: position at which a log file begins; a lock on the log protects both.
 
 use gapless_agent::folder::Folder;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
@@ -9,21 +8,18 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Limit of rotated files of a log. Files with higher numbers belong to others and are ignored.
+/// Limit of rotated files; files with higher numbers belong to others and are ignored.
 pub const LOGS_KEPT_MAX: u32 = 100;
-/// Attempts to take the lock, which is held for some microseconds except by a malicious process.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
-/// Highest valid beginning: the maximum length of a file.
 const POSITION_MAX: u64 = i64::MAX as u64;
-/// Digits of a written position; constant, so that a write does not change the file's length.
+/// Constant, so that a write does not change the file's length.
 const DIGITS: usize = 20;
 
 pub(super) fn kept(log: &Path, number: u32) -> PathBuf {
     with_suffix(log, &number.to_string())
 }
 
-/// Name of a file next to a log, with a suffix.
 pub(super) fn with_suffix(log: &Path, what: &str) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".");
@@ -31,7 +27,7 @@ pub(super) fn with_suffix(log: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
-/// Files of one log. The directory may belong to the untrusted user of the instance.
+/// The directory may belong to the instance's untrusted user.
 #[derive(Debug)]
 pub(super) struct LogFiles {
     pub folder: Folder,
@@ -57,8 +53,8 @@ impl LogFiles {
         self.folder.open_file(&self.name, flags)
     }
 
-    /// Position at which the file begins; 0 if it is unreadable or out of range. A wrong one only repeats or skips
-    /// lines. The limit ensures that adding the length of a file does not overflow.
+    /// Position at which the file begins; 0 if unreadable or out of range, so that adding a file's length does not
+    /// overflow. A wrong one only repeats or skips lines.
     pub fn begin(&self) -> u64 {
         let mut text = String::new();
         if let Ok(Some(file)) = self.folder.open_file(with_suffix(&self.name, "begin"), OFlags::RDONLY) {
@@ -67,14 +63,12 @@ impl LogFiles {
         text.trim().parse().ok().filter(|begin| *begin <= POSITION_MAX).unwrap_or(0)
     }
 
-    /// Writes the position at which the file begins. Overwrites the previous one with a single write, which works on a
-    /// full disk.
+    /// Overwrites the position at which the file begins, with a single write, which works on a full disk.
     pub fn write_begin(&self, position: u64) -> io::Result<()> {
         let log = self.open(OFlags::RDONLY)?.and_then(|log| log.metadata().ok());
         let mode = Mode::from_raw_mode(log.map_or(0o600, |log| log.mode() & 0o777));
         let name = with_suffix(&self.name, "begin");
         let file = match self.folder.open_or_create_file(&name, OFlags::WRONLY, mode) {
-            // Replaces a file of another kind or owner.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.folder.create_file(&name, mode),
             opened => opened,
         }?;
@@ -82,7 +76,6 @@ impl LogFiles {
     }
 }
 
-/// Open log, locked until it is dropped; unlocked if another process does not release the lock.
 #[derive(Debug)]
 pub(super) struct LockedLog {
     pub file: File,

@@ -1,13 +1,7 @@
-//! [`rotate`]: moves the beginning of a log to `NAME.log.1`.
-//!
-//! On file systems with `FALLOC_FL_COLLAPSE_RANGE` (ext4, xfs) no line is lost. The copied part is cut away in one
-//! step, and appended lines stay after it. The cut is a multiple of the block size, so a line may be split between both
-//! files.
-//!
-//! On others (tmpfs, btrfs) the file is copied and then truncated. Lines that are appended in the microseconds between
-//! are lost, and so is output that is much faster than the copy.
-//!
-//! A supervisor that is killed before the cut leaves lines in both files, never in none.
+//! Moves the beginning of a log to `NAME.log.1`. With `FALLOC_FL_COLLAPSE_RANGE` (ext4, xfs) the copied part is cut
+//! away in one step, at a block boundary, and no line is lost. Others (tmpfs, btrfs) copy and truncate: lines appended
+//! in the microseconds between are lost, and so is output much faster than the copy. A supervisor killed before the cut
+//! leaves lines in both files, never in none.
 
 use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, kept, with_suffix};
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
@@ -19,12 +13,11 @@ use std::path::Path;
 
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Rotates a log whose length has reached `bytes_max`. Returns whether anything was done.
-///
-/// Keeps `kept_max` rotated files of up to `bytes_max` each, or twice that if the file had to be truncated. Older lines
-/// are removed.
+/// False if nothing was done. Keeps `kept_max` rotated files of up to `bytes_max` each, or twice that after a
+/// truncation.
 ///
 /// # Errors
+///
 /// I/O errors; a full disk only if no rotated file is left to remove. The log is unchanged then.
 pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bool> {
     let Some(log) = &LogFiles::of(log)? else { return Ok(false) };
@@ -37,19 +30,17 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
         }
         let block = file.metadata()?.blksize().max(1);
         let whole = |bytes: u64| bytes - bytes % block;
-        // Bytes beyond all limits are not copied.
         let most = bytes_max * (u64::from(kept_max) + 1);
         let surplus = if length > most { whole(length - most) } else { 0 };
-        // The system does not collapse a whole file, so at least one byte stays.
+        // The system does not collapse a whole file: at least one byte stays.
         let cut = if surplus > 0 { surplus } else { whole(bytes_max.min(length - 1)) };
         let can_cut = cut > 0 && can_cut(log, block)?;
         match (can_cut, kept_max) {
-            // The rotated files are older than the surplus.
             (true, _) if surplus > 0 || kept_max == 0 => cut_beginning(log, cut, || remove_from(log, 1))?,
             (true, _) => keep(log, &file, (0, cut), kept_max, |log| cut_beginning(log, cut, || shift(log, kept_max)))?,
             (false, 0) => empty(log, |_| remove_from(log, 1))?,
             (false, _) => {
-                // Of a much longer log only the end is kept, and no rotated files, which would not be contiguous.
+                // Rotated files would not be contiguous with the kept end.
                 let from = if length > 2 * bytes_max { length - bytes_max } else { 0 };
                 let most = from + 2 * bytes_max - length;
                 keep(log, &file, (from, length), kept_max, |log| {
@@ -67,11 +58,9 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
     }
 }
 
-/// Whether the file system can cut away the beginning of a file.
 fn can_cut(log: &LogFiles, block: u64) -> io::Result<bool> {
     let name = with_suffix(&log.name, "cut");
     let probe = log.folder.create_file(&name, Mode::RUSR | Mode::WUSR);
-    // Probed on a separate file.
     let can = probe.and_then(|probe| {
         probe.set_len(2 * block)?;
         match fallocate(&probe, FallocateFlags::COLLAPSE_RANGE, 0, block) {
@@ -84,8 +73,7 @@ fn can_cut(log: &LogFiles, block: u64) -> io::Result<bool> {
     can
 }
 
-/// Copies a part of the log to the future `NAME.log.1` and calls `finish`. On a full disk, removes rotated files,
-/// oldest first, and retries.
+/// A full disk removes rotated files, oldest first.
 fn keep(
     log: &LogFiles,
     file: &File,
@@ -113,7 +101,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT))
 }
 
-/// Ignores a full disk: an outdated position only repeats lines, while failing would keep the log from ever shrinking.
+/// An outdated position only repeats lines; failing would keep the log from ever shrinking.
 fn unless_full(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if is_full(&error) { Ok(()) } else { Err(error) })
 }
@@ -135,12 +123,12 @@ fn copy(file: &File, log: &LogFiles, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Cuts away the beginning after calling `prepare`, under the exclusive lock, so that readers see all changes or none.
+/// Under the exclusive lock, so that readers see all changes or none.
 fn cut_beginning(log: &LogFiles, cut: u64, prepare: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
     prepare()?;
     let begin = log.begin();
-    // Written before the cut: a crash in between repeats lines instead of skipping them.
+    // Before the cut: a crash in between repeats lines instead of skipping them.
     unless_full(log.write_begin(begin + cut))?;
     fallocate(&locked.file, FallocateFlags::COLLAPSE_RANGE, 0, cut).map_err(|errno| {
         let _ = log.write_begin(begin);
@@ -148,7 +136,6 @@ fn cut_beginning(log: &LogFiles, cut: u64, prepare: impl FnOnce() -> io::Result<
     })
 }
 
-/// Truncates the log after calling `prepare`, under the exclusive lock.
 fn empty(log: &LogFiles, prepare: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
     prepare(&locked.file)?;
@@ -156,7 +143,7 @@ fn empty(log: &LogFiles, prepare: impl FnOnce(&File) -> io::Result<()>) -> io::R
     locked.file.set_len(0)
 }
 
-/// Appends the log's bytes after `at` to `1.new`, at most `most`, so that endless output cannot delay it.
+/// Endless output cannot delay it.
 fn append(file: &File, log: &LogFiles, (mut at, most): (u64, u64)) -> io::Result<()> {
     let target = log.folder.open_file(with_suffix(&log.name, "1.new"), OFlags::WRONLY | OFlags::APPEND)?;
     let mut target = target.ok_or(io::ErrorKind::NotFound)?;
@@ -174,7 +161,6 @@ fn append(file: &File, log: &LogFiles, (mut at, most): (u64, u64)) -> io::Result
     Ok(())
 }
 
-/// Renames `1.new` to `1`, `1` to `2` and so on; removes those beyond `kept_max`.
 fn shift(log: &LogFiles, kept_max: u32) -> io::Result<()> {
     remove_from(log, kept_max)?;
     for number in (1..kept_max).rev() {
@@ -183,7 +169,6 @@ fn shift(log: &LogFiles, kept_max: u32) -> io::Result<()> {
     log.folder.rename(with_suffix(&log.name, "1.new"), kept(&log.name, 1)).map(drop)
 }
 
-/// Removes rotated files from this number on, also those of an earlier, higher `kept_max`.
 fn remove_from(log: &LogFiles, number: u32) -> io::Result<()> {
     for number in number..=LOGS_KEPT_MAX {
         if !log.folder.remove(kept(&log.name, number))? {
@@ -209,13 +194,11 @@ mod tests {
         std::fs::read_to_string(path).unwrap_or_default()
     }
 
-    /// Whole log, oldest rotated file first.
     fn whole(path: &Path, kept_max: u32) -> String {
         let kept: String = (1..=kept_max).rev().map(|number| text(&kept(path, number))).collect();
         kept + &text(path)
     }
 
-    /// Runs a test on the file system of temporary directories, and on one without collapse.
     fn on_both(test: impl Fn(&Path)) {
         let folder = tempfile::tempdir().unwrap();
         test(folder.path());
@@ -268,7 +251,6 @@ mod tests {
             assert!(!rotate(&path, 8192, 1).unwrap(), "nothing is left to do");
             let kept_text = whole(&path, 1);
             assert!(all.ends_with(&kept_text) && (8192..=2 * 8192).contains(&kept_text.len()), "{}", kept_text.len());
-            // The follower reports the skipped bytes.
             let piece = follower.read(1 << 20).unwrap();
             assert_eq!(piece.skipped + kept_text.len() as u64, all.len() as u64);
             assert!(kept_text.starts_with(&String::from_utf8(piece.bytes).unwrap()));

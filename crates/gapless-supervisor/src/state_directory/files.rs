@@ -1,4 +1,4 @@
-//! Small files, replaced atomically and validated when read. Never synced: their content is void after a reboot.
+//! Small files, never synced: their content is void after a reboot.
 
 use crate::error::SupervisorError;
 use gapless_agent::checked_file;
@@ -15,11 +15,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 pub const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
-/// Length limit of all files here, bytes. An environment may have 2 MiB, and twice that as JSON.
+/// An environment may have 2 MiB, and twice that as JSON.
 const LENGTH_MAX: u64 = 8 << 20;
 pub const NEW: &str = ".new";
 
-/// Opens a file for reading. Refuses links and files that could block the reader. `None` if it does not exist.
+/// Opens a file for reading, unless it is a link or could block; `None` if it does not exist.
 pub fn open(path: &Path) -> Result<Option<File>, SupervisorError> {
     match checked_file::open(path) {
         Ok(opened) => Ok(Some(opened)),
@@ -28,7 +28,7 @@ pub fn open(path: &Path) -> Result<Option<File>, SupervisorError> {
     }
 }
 
-/// Opens a file for writing without truncation, and creates it if necessary. Sets its mode exactly.
+/// Opens or creates a file for writing without truncation, with exactly this mode.
 pub fn open_to_write(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, SupervisorError> {
     let opened = folder_of(path).and_then(|(folder, name)| open_in(&folder, name, flags, mode));
     opened.map(OwnedFd::from).map_err(SupervisorError::io(format!("opening {} for writing", path.display())))
@@ -36,7 +36,6 @@ pub fn open_to_write(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, 
 
 fn open_in(folder: &Folder, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<File> {
     let file = folder.open_or_create_file(name, flags | OFlags::RDWR, mode)?;
-    // Independent of the umask.
     rustix::fs::fchmod(&file, mode)?;
     Ok(file)
 }
@@ -55,7 +54,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Supervis
     serde_json::from_slice(&bytes).map(Some).map_err(damaged)
 }
 
-/// Replaces a file atomically. The temporary name contains the process id, so that writers do not collide.
+/// Replaces a file atomically; the temporary name has the process id, so that writers do not collide.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SupervisorError> {
     let failed = SupervisorError::io(format!("writing {}", path.display()));
     let write = || {
@@ -63,7 +62,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SupervisorError> {
         let new = new_name(name);
         let written = write_new(&folder, &new, name, bytes);
         if written.is_err() {
-            // On a full disk a partial file would take space from the next attempt.
+            // A partial file would take space from the next attempt.
             let _absent = folder.remove(&new);
         }
         written
@@ -99,7 +98,6 @@ pub fn remove_directory(path: &Path) -> Result<(), SupervisorError> {
     absent(path, folder_of(path).and_then(unlink))
 }
 
-/// Treats a missing file as removed.
 fn absent<T>(path: &Path, removed: io::Result<T>) -> Result<(), SupervisorError> {
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -120,7 +118,7 @@ fn folder_of(path: &Path) -> io::Result<(Folder, &OsStr)> {
     Ok((Folder::open(path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// Creates a directory with exactly this mode and group, independent of the umask; an existing one gets both.
+/// Creates a directory, or adjusts an existing one, with exactly this mode and group.
 pub fn make_directory(path: &Path, mode: Mode, group: Option<Gid>) -> Result<(), SupervisorError> {
     let failed = || SupervisorError::system(format!("making the directory {}", path.display()));
     let (folder, name) =
@@ -141,7 +139,7 @@ pub fn make_directory(path: &Path, mode: Mode, group: Option<Gid>) -> Result<(),
     rustix::fs::fchmod(&opened, mode).map_err(failed())
 }
 
-/// Gives the files with this prefix to a group, and lets it read them.
+/// Gives the files with this prefix to a group, readable.
 pub fn give_to_group(directory: &Path, name: &str, group: Gid) -> Result<(), SupervisorError> {
     let failed = || SupervisorError::io(format!("listing {}", directory.display()));
     let folder = Folder::open(directory).map_err(failed())?;
@@ -150,7 +148,6 @@ pub fn give_to_group(directory: &Path, name: &str, group: Gid) -> Result<(), Sup
         if !is_meant || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        // A missing file, for instance a rotated log, needs no group.
         if let Ok(Some(opened)) = folder.open_file(entry.file_name(), OFlags::RDONLY) {
             let failed = || SupervisorError::system(format!("giving {} to its group", entry.path().display()));
             rustix::fs::fchown(&opened, None, Some(group)).map_err(failed())?;

@@ -1,8 +1,5 @@
-//! [`Holder`]: holder of a lock. It may be the recorded process, its descendants, an unrelated process that was passed
-//! the descriptor, or invisible.
-//!
-//! Holders are adopted and killed with the rights of the supervisor, but a program of another user can pass its lock to
-//! any process. Therefore an instance of another user owns only processes of that user, and those in its control group
+//! Holders of a lock are adopted and killed with the supervisor's rights, but a program of another user can pass its
+//! lock to any process: such an instance owns only that user's processes and those in its control group
 //! ([`AllowedHolders`]).
 
 use super::files;
@@ -20,8 +17,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Attempts while a lock is held and its record names a dead process: the new holder may not have written its record
-/// yet.
 const ATTEMPTS_MAX: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -29,38 +24,27 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub enum Holder {
     /// No live process.
-    Free {
-        /// Record of the last holder, if it is readable.
-        last: Option<LockRecord>,
-    },
-    /// The recorded process is alive. It may have closed the descriptor of the lock, as programs do that close all.
-    Recorded {
-        record: LockRecord,
-        /// Readable once the process is dead.
-        pidfd: OwnedFd,
-    },
-    /// The recorded process is dead, and its descendants hold the lock. Also a launcher that was stopped before it
-    /// wrote its record; it has done nothing yet and can be killed.
+    Free { last: Option<LockRecord> },
+    /// The recorded process is alive, though it may have closed the lock's descriptor.
+    Recorded { record: LockRecord, pidfd: OwnedFd },
+    /// The recorded process is dead, its descendants hold the lock. Also a launcher stopped before it wrote its record,
+    /// which has done nothing yet and can be killed.
     Descendants(Vec<Orphan>),
-    /// A live process that does not belong to the instance. It is not killed, and blocks starts while it lives. Either
-    /// a program has passed its lock on, or a launcher has not changed its user yet.
+    /// A foreign process: not killed, it blocks starts. Either a program has passed its lock on, or a launcher has not
+    /// changed its user yet.
     Foreign { process_id: u32 },
-    /// Invisible processes, of another PID namespace, as of another container, or of another user.
-    Hidden {
-        /// Record, whose process may be dead.
-        record: Option<LockRecord>,
-    },
+    /// Processes of another user or PID namespace.
+    Hidden { record: Option<LockRecord> },
 }
 
 /// Process that has inherited a lock from a dead one.
 #[derive(Debug)]
 pub struct Orphan {
     pub process_id: u32,
-    /// Readable once the process is dead; used to kill exactly this process.
+    /// Readable once the process is dead; kills exactly this process.
     pub pidfd: OwnedFd,
 }
 
-/// Processes that may hold the lock of an instance, from its launch plan. Other fields of the plan are ignored.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct AllowedHolders {
     #[serde(default)]
@@ -75,8 +59,7 @@ struct HolderUser {
 }
 
 impl AllowedHolders {
-    /// Whether a process is allowed to hold the lock. A user gains nothing by a false claim: its programs can signal
-    /// all processes with its real or saved user id anyway.
+    /// A false claim gains nothing: a user's programs can signal its processes anyway.
     fn contains(&self, process_id: u32) -> bool {
         let Some(HolderUser { user }) = self.identity else { return true };
         user == geteuid().as_raw()
@@ -86,12 +69,11 @@ impl AllowedHolders {
 }
 
 impl Holder {
-    /// Finds the holder of the lock in this file. Without `allowed`, as for a role, any process may hold it. Waits some
-    /// milliseconds for a lock that has just been taken.
-    ///
+    /// Without `allowed`, as for a role, any process may be the holder. Waits some milliseconds for a lock just taken.
     /// Without privileges, processes of other users are missing from [`Descendants`](Self::Descendants).
     ///
     /// # Errors
+    ///
     /// The file or `/proc` cannot be read, or this process has no descriptor left.
     pub(super) fn of(path: &Path, allowed: Option<&AllowedHolders>) -> Result<Self, SupervisorError> {
         let Some(file) = files::open(path)? else { return Ok(Self::Free { last: None }) };
@@ -132,7 +114,6 @@ impl Holder {
     }
 }
 
-/// Allowed holders of the lock in this file, and one that is not allowed.
 fn find(
     file: &File,
     path: &Path,
@@ -153,7 +134,6 @@ fn find(
         }
         let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
         let process_id = pid.as_raw_nonzero().get().unsigned_abs();
-        // Older than the recorded process, so not one of its descendants.
         let is_older = record.is_some_and(|record| record.process.is_younger_than(process_id));
         let is_allowed = allowed.is_none_or(|allowed| !is_older && allowed.contains(process_id));
         // Checked again: a live process that still holds the lock must be the one of the pidfd.
@@ -167,12 +147,10 @@ fn find(
     Ok((found, foreign))
 }
 
-/// Whether a process, given by its directory in `/proc`, holds the lock of this file.
 fn holds(process: &Path, wanted: &Metadata, name: &OsStr) -> bool {
-    // Processes of other users, and dying ones, cannot be inspected.
     let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else { return false };
     descriptors.flatten().any(|descriptor| {
-        // Names are compared first: `stat` on other files could block on an unresponsive disk.
+        // Names first: `stat` on other files could block on an unresponsive disk.
         let is_named = std::fs::read_link(descriptor.path()).is_ok_and(|target| {
             let target = target.as_os_str().as_bytes();
             let target = target.strip_suffix(b" (deleted)").unwrap_or(target);
@@ -182,7 +160,6 @@ fn holds(process: &Path, wanted: &Metadata, name: &OsStr) -> bool {
             let found = std::fs::metadata(descriptor.path());
             found.is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
         };
-        // An open file without the lock does not count.
         let has_lock = || {
             let information = std::fs::read_to_string(process.join("fdinfo").join(descriptor.file_name()));
             information.is_ok_and(|text| text.lines().any(|line| line.starts_with("lock:") && line.contains("FLOCK")))
@@ -200,7 +177,6 @@ mod tests {
     use rustix::process::{Signal, pidfd_send_signal};
     use std::process::{Command, Stdio};
 
-    /// Starts a process that inherits the lock and lives until it is killed.
     fn heir(held: &HeldLock) -> Process {
         let inherited = rustix::io::dup(held).unwrap();
         Process::start_as(Command::new("sleep").arg("1000").stdin(Stdio::from(inherited)).stdout(Stdio::null()))
@@ -213,7 +189,6 @@ mod tests {
         assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Free { last: None }));
         let held = HeldLock::take(&path, Inheritance::No).unwrap().unwrap();
         assert!(HeldLock::take(&path, Inheritance::No).unwrap().is_none());
-        // Stopped before it wrote its record.
         let Holder::Descendants(unnamed) = Holder::of(&path, None).unwrap() else {
             panic!("the lock is held without a record")
         };
@@ -225,14 +200,12 @@ mod tests {
         assert_eq!(found, record);
 
         let mut heir = heir(&held);
-        // The recorded process is another one, and dead.
         let mut dead = Command::new("true").spawn().unwrap();
         let mut process = record.process.clone();
         process.process_id = dead.id();
         dead.wait().unwrap();
         held.record(&LockRecord { process, ..record.clone() }).unwrap();
         drop(held);
-        // The file is open here, without the lock.
         let _onlooker = File::open(&path).unwrap();
         let Holder::Descendants(orphans) = Holder::of(&path, None).unwrap() else { panic!("an orphan holds it") };
         let heir_id = heir.pid().as_raw_pid() as u32;
@@ -257,7 +230,6 @@ mod tests {
         assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Recorded { .. }));
     }
 
-    /// Instances are taken over after an upgrade.
     #[test]
     fn older_records_are_read() {
         let folder = tempfile::tempdir().unwrap();
@@ -284,7 +256,7 @@ mod tests {
         }
     }
 
-    /// A check takes a shared lock for a moment, which must not refuse others.
+    /// A check's short shared lock must not refuse others.
     #[test]
     fn checks_do_not_refuse_takers() {
         let folder = tempfile::tempdir().unwrap();

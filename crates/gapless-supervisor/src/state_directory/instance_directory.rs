@@ -1,5 +1,3 @@
-//! [`InstanceDirectory`]: files of one instance.
-
 use super::files::{self, PRIVATE_FILE, make_directory};
 use super::holder::{AllowedHolders, Holder};
 use super::launch_plan::{LaunchFailure, LaunchPlan};
@@ -15,8 +13,7 @@ const LAUNCH: &str = "launch";
 const LAUNCH_ERROR: &str = "launch-error";
 const LOCK: &str = "lock";
 
-/// Files of one instance. Written by the supervisor, except for the lock and the launch failure, which the launcher
-/// writes.
+/// Files of one instance, written by the supervisor; lock and launch failure by the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceDirectory {
     path: PathBuf,
@@ -38,7 +35,7 @@ impl InstanceDirectory {
         &self.path
     }
 
-    /// Creates the directory, or removes the temporary files of killed writers from it.
+    /// Creates the directory, or cleans up after killed writers.
     pub fn prepare(&self) -> Result<(), SupervisorError> {
         make_directory(&self.path, Mode::RWXU, None)?;
         let failed = || SupervisorError::io(format!("listing {}", self.path.display()));
@@ -51,9 +48,10 @@ impl InstanceDirectory {
         Ok(())
     }
 
-    /// Writes the launch plan. Must precede the request to the guardian.
+    /// Writes the launch plan, which must precede the request to the guardian.
     ///
     /// # Errors
+    ///
     /// I/O errors; the previous plan then stays.
     pub fn write_launch(&self, plan: &LaunchPlan) -> Result<(), SupervisorError> {
         files::write_json(&self.path.join(LAUNCH), plan)
@@ -68,7 +66,7 @@ impl InstanceDirectory {
         files::write_json(&self.path.join(LAUNCH_ERROR), failure)
     }
 
-    /// Opens that file early, for a launcher that may lack the permission once it fails.
+    /// Opens that file early: a failing launcher may lack the permission.
     pub fn open_launch_failure(&self) -> Result<LaunchFailureFile, SupervisorError> {
         let path = self.path.join(LAUNCH_ERROR);
         let file = files::open_to_write(&path, OFlags::empty(), PRIVATE_FILE)?;
@@ -81,7 +79,6 @@ impl InstanceDirectory {
     /// The file cannot be read.
     pub fn read_launch_failure(&self, incarnation: u64) -> Result<Option<LaunchFailure>, SupervisorError> {
         let path = self.path.join(LAUNCH_ERROR);
-        // Opened, but never written.
         if std::fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
             return Ok(None);
         }
@@ -94,12 +91,12 @@ impl InstanceDirectory {
     /// # Errors
     /// The lock or `/proc` cannot be read, or this process has no descriptor left.
     pub fn holder(&self) -> Result<Holder, SupervisorError> {
-        // An unreadable plan restricts no holder: the running instance was validated when its plan was written.
+        // An unreadable plan restricts no holder: the running instance was validated before.
         let allowed = files::read_json::<AllowedHolders>(&self.path.join(LAUNCH)).ok().flatten().unwrap_or_default();
         Holder::of(&self.path.join(LOCK), Some(&allowed))
     }
 
-    /// Takes the lock, which lasts as long as this process, its exec'd program or any descendant. `None` if the
+    /// Takes the lock, which lasts as long as this process, its exec'd program or any descendant; `None` if the
     /// instance runs.
     pub fn lock(&self) -> Result<Option<HeldLock>, SupervisorError> {
         self.lock_as(Inheritance::Yes)
@@ -107,15 +104,16 @@ impl InstanceDirectory {
 
     fn lock_as(&self, inherited: Inheritance) -> Result<Option<HeldLock>, SupervisorError> {
         let Some(lock) = HeldLock::take(&self.path.join(LOCK), inherited)? else { return Ok(None) };
-        // A live process may have closed its lock, as programs do that close all descriptors.
+        // Programs that close all descriptors live on without the lock.
         let previous = lock.previous();
         let lives = previous.is_some_and(|record| !matches!(record.process.open(), Ok(None)));
         Ok((!lives).then_some(lock))
     }
 
-    /// Removes the directory unless the instance runs. Returns whether it is gone.
+    /// Removes the directory unless the instance runs; true if it is gone.
     ///
     /// # Errors
+    ///
     /// I/O errors; a later attempt removes the rest.
     pub fn remove(&self) -> Result<bool, SupervisorError> {
         if !self.path.exists() {
@@ -139,7 +137,7 @@ pub struct LaunchFailureFile {
 }
 
 impl LaunchFailureFile {
-    /// Writes the failure. Need not be atomic, since it is read after the launcher has ended.
+    /// Writes the failure, not atomically: it is read after the launcher's end.
     pub fn write(self, failure: &LaunchFailure) -> Result<(), SupervisorError> {
         let text = serde_json::to_vec(failure).expect("a reason has nothing that JSON has not");
         let written = self.file.write_all_at(&text, 0).and_then(|()| self.file.set_len(text.len() as u64));

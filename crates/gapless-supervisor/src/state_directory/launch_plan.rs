@@ -1,44 +1,42 @@
-//! [`LaunchPlan`]: written before an instance is started. [`LaunchFailure`]: reason why the launcher failed.
-
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Complete input of a launcher. Unknown fields are errors: an instance without their effect would not be the intended
-/// one.
+/// Complete input of a launcher, written before the start. Unknown fields are errors: an instance without their effect
+/// would not be the intended one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchPlan {
     /// Incarnation, from 1; unique.
     pub incarnation: u64,
-    /// Program: a path, relative to `folder` if it is not absolute, or a name without `/` that is looked up in the
-    /// `PATH` of `environment`.
+    /// Program: a path, relative to `folder` if not absolute, or a name without `/`, looked up in the `PATH` of
+    /// `environment`.
     pub program: PathBuf,
     /// Arguments without `argv[0]`.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Complete environment; no variable is inherited.
+    /// Complete environment.
     #[serde(default)]
     pub environment: Variables,
     /// Working directory, absolute.
     pub folder: PathBuf,
-    /// File for standard input, absolute; `/dev/null` without one. Opened as the user of the instance.
+    /// File for standard input, absolute, opened as the instance's user; `/dev/null` without one.
     #[serde(default)]
     pub input: Option<PathBuf>,
     /// User of the instance; by default that of the guardian.
     #[serde(default)]
     pub identity: Option<UserIdentity>,
-    /// Allowed CPUs, as `2-3`. If the machine refuses them, the instance runs unpinned, with a note in its log.
+    /// Allowed CPUs, as `2-3`; if the machine refuses them, the instance runs unpinned, with a note in its log.
     #[serde(default, with = "cpu_mask_text")]
     pub cpus: Option<CpuMask>,
     #[serde(default)]
     pub limits: ResourceLimits,
-    /// Directory of the control group, created if its parent exists. If the machine refuses it, the instance runs
+    /// Directory of the control group, created if its parent exists; if the machine refuses it, the instance runs
     /// without one, with a note in its log.
     #[serde(default)]
     pub cgroup: Option<PathBuf>,
-    /// Lock of a singleton: the program starts only once the launcher holds it.
+    /// Lock of a singleton: the program starts once the launcher holds it.
     #[serde(default)]
     pub singleton: Option<PathBuf>,
     pub log: PathBuf,
@@ -65,8 +63,7 @@ pub struct ResourceLimits {
     /// Length of a core dump, bytes; 0 for none.
     #[serde(default)]
     pub core_bytes_max: Option<u64>,
-    /// Memory, bytes: of the whole control group if it can be limited, else private memory of each process
-    /// (`RLIMIT_DATA`).
+    /// Memory, bytes: of the control group if it can be limited, else private memory of each process (`RLIMIT_DATA`).
     #[serde(default)]
     pub memory_bytes_max: Option<u64>,
 }
@@ -75,7 +72,7 @@ pub struct ResourceLimits {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchFailure {
     pub incarnation: u64,
-    /// The instance already runs and holds the lock, which is not an error.
+    /// The instance already runs, which is not an error.
     #[serde(default)]
     pub already_runs: bool,
     /// The machine lacks space, memory or descriptors.

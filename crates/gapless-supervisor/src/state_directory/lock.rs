@@ -1,11 +1,7 @@
-//! [`HeldLock`]: a lock that lasts as long as any process that has it open. [`LockRecord`]: content of the lock file.
-//!
-//! Locks are taken by `flock`, so they belong to the open file description and are shared with all processes that
-//! inherit the descriptor. Checking a lock means taking it shared for a moment; takers therefore retry for some
-//! milliseconds.
-//!
-//! Inherited descriptors are read-only, which suffices for `flock`. Programs of other users must not be able to write
-//! the record, because the recorded process is adopted and killed as the instance.
+//! [`HeldLock`]: a lock by `flock`, so it belongs to the open file description and lasts as long as any process that
+//! has inherited it. Checking a lock takes it shared for a moment; takers therefore retry for some milliseconds.
+//! Inherited descriptors are read-only: programs of other users must not write the record ([`LockRecord`]), because the
+//! recorded process is adopted and killed as the instance.
 
 use super::files::{self, PRIVATE_FILE};
 use super::process::ProcessIdentity;
@@ -20,13 +16,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Length of a record padded with spaces, bytes. Constant, so that one write replaces it even on a full disk.
+/// Record padded with spaces to a constant length: one write replaces it even on a full disk.
 const RECORD_BYTES: usize = 512;
-/// Attempts to take a lock that another process may only be checking.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Content of a lock file: the process that has taken the lock.
+/// The process that has taken the lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRecord {
     /// Incarnation of an instance; 0 for a role.
@@ -36,13 +31,11 @@ pub struct LockRecord {
     pub unix_time_ms: u64,
 }
 
-/// Record in its file.
 #[derive(Serialize, Deserialize)]
 struct LockFileContent {
     #[serde(flatten)]
     record: LockRecord,
-    /// Device and inode of the lock file; they differ if the directory was copied. Missing in files of earlier
-    /// versions.
+    /// Device and inode; they differ if the directory was copied.
     #[serde(default)]
     file: Option<(u64, u64)>,
 }
@@ -64,7 +57,6 @@ impl LockRecord {
         file.write_all_at(&bytes, 0).map_err(SupervisorError::io("writing who has a lock"))
     }
 
-    /// Reads the record. `None` for a new, damaged or copied file, and during a write.
     pub(super) fn read(file: &File) -> Option<Self> {
         let mut bytes = [0; RECORD_BYTES];
         let length = file.read_at(&mut bytes, 0).ok()?;
@@ -78,16 +70,13 @@ impl LockRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inheritance {
     Yes,
-    /// The lock ends with the process that has taken it.
     No,
 }
 
-/// Lock file, opened twice.
 #[derive(Debug)]
 pub(super) struct LockFile {
-    /// For the lock; read-only, so that programs of other users can inherit it.
+    /// Read-only, so that programs of other users can inherit it.
     pub lock: File,
-    /// For the record; only this process writes it.
     record: File,
 }
 
@@ -96,7 +85,6 @@ impl LockFile {
     pub fn open(path: &Path, inherited: Inheritance) -> Result<Self, SupervisorError> {
         let record = files::open_to_write(path, OFlags::empty(), PRIVATE_FILE)?;
         let failed = || SupervisorError::system(format!("opening {} for its lock", path.display()));
-        // Reopened by descriptor, so that it is the same file even if the path has changed.
         let same = format!("/proc/self/fd/{}", record.as_raw_fd());
         let lock = rustix::fs::open(same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed())?;
         if inherited == Inheritance::Yes {
@@ -110,16 +98,17 @@ impl LockFile {
     }
 }
 
-/// A lock taken by this process. It lasts until this is dropped and all inherited descriptors are closed.
+/// A lock taken by this process, until this is dropped and all inherited descriptors are closed.
 #[derive(Debug)]
 pub struct HeldLock {
     file: LockFile,
 }
 
 impl HeldLock {
-    /// Takes the lock of this file, and creates the file if necessary. `None` if another process holds it.
+    /// Takes the lock of this file, created if necessary; `None` if another process holds it.
     ///
     /// # Errors
+    ///
     /// The file cannot be made or locked.
     pub fn take(path: &Path, inherited: Inheritance) -> Result<Option<Self>, SupervisorError> {
         let failed = || SupervisorError::system(format!("locking {}", path.display()));
@@ -142,7 +131,6 @@ impl HeldLock {
         LockRecord::read(&self.file.lock)
     }
 
-    /// Whether the locked file is still in this directory. A lock on a removed file is invisible to others.
     pub(super) fn is_in(&self, directory: BorrowedFd<'_>, name: &str) -> bool {
         let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let held = rustix::fs::fstat(&self.file.lock);
@@ -194,7 +182,6 @@ mod tests {
     use gapless_testkit::process::Process;
     use std::process::{Command, Stdio};
 
-    /// Access modes in which a new child program has inherited the file.
     fn inherited(path: &Path) -> Vec<OFlags> {
         let program = Process::start_as(Command::new("sleep").arg("1000").stdout(Stdio::null()));
         let process = Path::new("/proc").join(program.pid().as_raw_pid().to_string());
@@ -208,7 +195,6 @@ mod tests {
         modes.collect()
     }
 
-    /// A program of another user could otherwise record any process.
     #[test]
     fn inherited_lock_is_read_only() {
         let folder = tempfile::tempdir().unwrap();

@@ -19,16 +19,6 @@
 //! singletons/NAME    held by the active instance of a singleton and its descendants; content: the process that took it
 //! logs/NAME.NUMBER.log
 //! ```
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `instance_directory` | [`InstanceDirectory`]: files of one instance |
-//! | `launch_plan` | [`LaunchPlan`]: input of the launcher |
-//! | `holder` | [`Holder`]: holder of a lock |
-//! | `lock` | [`HeldLock`], [`LockRecord`] |
-//! | `singleton` | [`SingletonLock`]: selects the active instance |
-//! | `process` | [`ProcessIdentity`]: a process, safe from reuse of its id |
-//! | `files` | small files, replaced atomically |
 
 pub(crate) mod files;
 mod holder;
@@ -62,11 +52,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const CONFIG_IN_FORCE: &str = "config-in-force";
-/// Files of which every state directory has at least one, even if its creation was interrupted.
 const OWN_FILES: [&str; 6] =
     [CONFIG_IN_FORCE, "supervisor.lock", "guardian.lock", "guardian.log", INSTANCES, FORMER_INSTANCES];
 const INSTANCES: &str = "instances";
-/// Former name of [`INSTANCES`], now a link to it. Through it, programs of earlier versions meet the same locks.
+/// A link, through which earlier versions meet the same locks.
 const FORMER_INSTANCES: &str = "copies";
 const EVENTS: &str = "events.log";
 const LOGS: &str = "logs";
@@ -93,11 +82,8 @@ impl RoleLock {
 /// Sockets of the state directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StateSocket {
-    /// The guardian listens for packets.
     Guardian,
-    /// The supervisor listens for packets.
     Control,
-    /// Instances send `sd_notify` datagrams.
     Notify,
 }
 
@@ -113,7 +99,7 @@ impl StateSocket {
     }
 }
 
-/// Configuration in force. `Debug` omits the text, which contains values of environment variables.
+/// Configuration in force; `Debug` omits the text, which contains environment values.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigInForce {
     /// Path of the file, absolute.
@@ -135,14 +121,15 @@ pub struct StateDirectory {
 }
 
 impl StateDirectory {
-    /// Creates the directory, or sets the modes of an existing one: 0700, or 0750 with a group for readers, which also
-    /// gets the existing logs. The parent must exist.
+    /// Creates the directory, whose parent must exist, or sets an existing one's mode: 0700, or 0750 with a group for
+    /// readers, which also gets the logs.
     ///
     /// # Errors
+    ///
     /// It cannot be created, or belongs to another user.
     pub fn create(path: &Path, group: Option<u32>) -> Result<Self, SupervisorError> {
         let group = group.map(Gid::from_raw);
-        // Refuses a directory of another user: only its owner can change the mode.
+        // Only the owner can change the mode.
         let mode = Mode::from_raw_mode(if group.is_some() { 0o750 } else { 0o700 });
         files::make_directory(path, mode, group)?;
         let this = Self::open(path)?;
@@ -161,14 +148,13 @@ impl StateDirectory {
         Ok(this)
     }
 
-    /// Reason why an existing path cannot become a state directory: it is not a directory, or has foreign files.
+    /// Reason why an existing path cannot become a state directory: no directory, or foreign files.
     #[must_use]
     pub fn refusal(path: &Path) -> Option<&'static str> {
         let found = std::fs::metadata(path).ok()?;
         if !found.is_dir() {
             return Some("is no directory");
         }
-        // Errors are reported at the start.
         let is_empty = std::fs::read_dir(path).ok()?.next().is_none();
         (!is_empty && !Self::is_state_directory(path).ok()?)
             .then_some("is no state directory and holds other files; an empty or a new one is expected")
@@ -205,9 +191,10 @@ impl StateDirectory {
         Ok(this)
     }
 
-    /// Opens an existing directory of any user for reading; access is up to the system.
+    /// Opens an existing directory of any user for reading.
     ///
     /// # Errors
+    ///
     /// It does not exist, or this user may not access it.
     pub fn open_to_read(path: &Path) -> Result<Self, SupervisorError> {
         Ok(Self::open_with_stat(path)?.0)
@@ -253,10 +240,11 @@ impl StateDirectory {
         self.path.join(socket.file())
     }
 
-    /// Short address of a socket here: addresses are limited to 108 bytes, paths are not. Valid in this process during
-    /// the lifetime of `self`.
+    /// Short address of a socket here, valid in this process while `self` lives: addresses are limited to 108 bytes,
+    /// paths are not.
     ///
     /// # Errors
+    ///
     /// The name is too long.
     pub fn socket_address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
         SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
@@ -267,10 +255,10 @@ impl StateDirectory {
         &self.fd
     }
 
-    /// Takes the lock of a role and records this process as its holder. `None` if another process holds it. The lock
-    /// ends with this process.
+    /// Takes the lock of a role for this process's lifetime and records its holder; `None` if another process holds it.
     ///
     /// # Errors
+    ///
     /// The lock cannot be taken. A failure to write the record is only logged: the lock alone decides.
     pub fn take_role_lock(&self, role_lock: RoleLock) -> Result<Option<HeldLock>, SupervisorError> {
         let Some(lock) = HeldLock::take(&self.path.join(role_lock.lock()), Inheritance::No)? else { return Ok(None) };
@@ -283,8 +271,7 @@ impl StateDirectory {
         Ok(Some(lock))
     }
 
-    /// Whether this is still the lock of the role. It is not once the directory or the lock file was removed, because
-    /// others then see no holder.
+    /// Whether this is still the lock of the role: not after directory or lock file was removed.
     pub fn is_in_role(&self, role_lock: RoleLock, lock: &HeldLock) -> bool {
         lock.is_in(self.fd().as_fd(), role_lock.lock())
     }
@@ -297,16 +284,16 @@ impl StateDirectory {
         self.path.join(if self.has_former_name() { FORMER_INSTANCES } else { INSTANCES })
     }
 
-    /// Whether the directory of instances has the name that earlier versions gave it.
     fn has_former_name(&self) -> bool {
         let is_directory = |name| self.path.join(name).symlink_metadata().is_ok_and(|found| found.is_dir());
         is_directory(FORMER_INSTANCES) && !is_directory(INSTANCES)
     }
 
-    /// Gives the directory of instances its name, if an earlier version has created it. Locks of running instances stay
-    /// held. Returns a warning with both names. Only the supervisor may call it.
+    /// Renames the instances' directory of an earlier version, and returns a warning with both names; locks of running
+    /// instances stay held. For the supervisor only.
     ///
     /// # Errors
+    ///
     /// The directory cannot be renamed; it is then used under its former name.
     pub fn rename_former(&self) -> Result<Option<String>, SupervisorError> {
         if !self.has_former_name() {
@@ -324,7 +311,6 @@ impl StateDirectory {
     fn link_former_name(&self) {
         match rustix::fs::symlinkat(INSTANCES, self.fd(), FORMER_INSTANCES) {
             Ok(()) | Err(Errno::EXIST) => {}
-            // The link is optional.
             Err(errno) => tracing::debug!("{}: {errno}", self.path.join(FORMER_INSTANCES).display()),
         }
     }
@@ -335,9 +321,10 @@ impl StateDirectory {
         InstanceDirectory::new(self.instances_folder().join(name.to_string()), name.clone())
     }
 
-    /// All instances that have files here, sorted by name. Other entries are ignored.
+    /// All instances that have files here, sorted by name.
     ///
     /// # Errors
+    ///
     /// The directory cannot be listed.
     pub fn instances(&self) -> Result<Vec<InstanceName>, SupervisorError> {
         let path = self.instances_folder();
@@ -360,8 +347,8 @@ impl StateDirectory {
         Ok(folder.join(process))
     }
 
-    /// Creates the directory of the notification socket. Instances of other users receive it by itself, since they may
-    /// not enter the state directory.
+    /// Creates the directory of the notification socket; instances of other users receive it, since they may not enter
+    /// the state directory.
     pub fn make_notify_folder(&self) -> Result<(), SupervisorError> {
         files::make_directory(&self.path.join(NOTIFY), Mode::from_raw_mode(0o711), None)
     }

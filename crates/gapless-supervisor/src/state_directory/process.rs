@@ -1,5 +1,3 @@
-//! [`ProcessIdentity`]: identity of a process that is safe from reuse of its process id.
-
 use crate::error::SupervisorError;
 use gapless_agent::counters::descriptor::process_namespace;
 use gapless_agent::monotonic::{boottime_ns, boottime_offset_ns};
@@ -14,10 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Index of the start time (field 22 of `/proc/PID/stat`), counted from the first field after the name.
+/// Counted from the first field after the name.
 const STARTED_FIELD: usize = 22 - 3;
-/// Rounding error of a start time if the offset of a time namespace is not a whole number of ticks. Process ids are not
-/// reused so soon.
+/// Process ids are not reused so soon.
 const ROUNDING_TICKS: u64 = 1;
 
 /// Identity of a process, safe from reuse of its process id, also across boots.
@@ -26,8 +23,7 @@ pub struct ProcessIdentity {
     /// Process id; `pid` in files of earlier versions.
     #[serde(alias = "pid")]
     pub process_id: u32,
-    /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`, without the offset of the reader's time
-    /// namespace.
+    /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`, without the time namespace's offset.
     pub started_ticks: u64,
     /// `/proc/sys/kernel/random/boot_id`
     pub boot: String,
@@ -93,10 +89,10 @@ impl ProcessIdentity {
         Some(age_ns / 1_000_000)
     }
 
-    /// Opens a pidfd, which is readable once the process is dead. `None` if it is dead already or invisible in this
-    /// namespace.
+    /// Opens a pidfd, readable once the process is dead; `None` if it is dead already or invisible in this namespace.
     ///
     /// # Errors
+    ///
     /// This process has no descriptor left, or `/proc` cannot be read.
     pub fn open(&self) -> Result<Option<OwnedFd>, SupervisorError> {
         if self.boot != boot_id() {
@@ -112,7 +108,7 @@ impl ProcessIdentity {
             Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(SupervisorError::system(format!("opening a pidfd of process {pid}"))(errno)),
         };
-        // The id cannot be reused while the process lives. So the start time is its own if it is alive after the read.
+        // If the process is alive after the read, the start time is its own.
         let ticks = started_ticks(process_id)?;
         let is_it = ticks.is_some_and(|ticks| ticks.abs_diff(self.started_ticks) <= ROUNDING_TICKS);
         let is_it = is_it && !is_dead(&pidfd);
@@ -122,12 +118,10 @@ impl ProcessIdentity {
 
 pub fn is_dead(pidfd: impl AsFd) -> bool {
     let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
-    // With a timeout of zero the call is not interrupted.
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     !fds[0].revents().is_empty()
 }
 
-/// Process id in another namespace, if the process lives in that one.
 fn number_inside(process_id: u32, namespace: u64) -> Option<u32> {
     let process = Path::new("/proc").join(process_id.to_string());
     if std::fs::metadata(process.join("ns/pid")).ok()?.ino() != namespace {
@@ -147,7 +141,6 @@ fn started_ticks(process_id: u32) -> Result<Option<u64>, SupervisorError> {
             started.map(|shown| Some(shown.wrapping_sub_signed(offset_ticks))).ok_or_else(missing)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        // Died between open and read.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(None),
         Err(error) => Err(SupervisorError::io(format!("reading {path}"))(error)),
     }
@@ -157,7 +150,6 @@ fn tick_ns() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// The name may contain any character, parentheses included.
 fn parse_started(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(STARTED_FIELD)?.parse().ok()

@@ -1,7 +1,5 @@
-//! [`SingletonLock`]: lock that makes one instance of a singleton active and all others standbys.
-//!
-//! Inherited by exec and fork like the lock of an instance, so it ends with the active instance and its descendants.
-//! The kernel then hands it to a waiting launcher, even without supervisor and guardian.
+//! Inherited by exec and fork, the lock ends with the active instance and its descendants; the kernel then hands it to
+//! a waiting launcher, even without supervisor and guardian.
 
 use super::lock::{Inheritance, LockFile, LockRecord};
 use crate::error::SupervisorError;
@@ -18,12 +16,12 @@ pub struct SingletonLock {
 }
 
 impl SingletonLock {
-    /// Opens the file, and creates it if necessary. Children and exec'd programs inherit it.
+    /// Opens or creates the file; children and exec'd programs inherit it.
     pub fn open(path: &Path) -> Result<Self, SupervisorError> {
         Ok(Self { file: LockFile::open(path, Inheritance::Yes)? })
     }
 
-    /// Takes the lock if it is free. Returns whether it was taken.
+    /// Takes the lock if it is free; false if not.
     pub fn try_take(&self) -> Result<bool, SupervisorError> {
         loop {
             match flock(&self.file.lock, FlockOperation::NonBlockingLockExclusive) {
@@ -40,10 +38,10 @@ impl SingletonLock {
         }
     }
 
-    /// Waits for the lock without a timeout, and for the end of a holder that has closed its descriptor, as programs do
-    /// that close all.
+    /// Waits without timeout for the lock, and for the end of a holder that has closed its descriptor.
     ///
     /// # Errors
+    ///
     /// I/O errors; the file was removed in the meantime.
     pub fn wait(&self) -> Result<(), SupervisorError> {
         loop {
@@ -61,7 +59,6 @@ impl SingletonLock {
         while let Some(last) = LockRecord::read(&self.file.lock)
             && let Some(pidfd) = last.process.open()?
         {
-            // On EINTR the loop checks again.
             let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None);
         }
         Ok(())

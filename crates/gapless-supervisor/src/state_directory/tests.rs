@@ -1,5 +1,3 @@
-//! The state directory as a whole: modes, locks, instances.
-
 use super::*;
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::{until, until_some};
@@ -23,7 +21,7 @@ fn plan(incarnation: u64) -> LaunchPlan {
     LaunchPlan { incarnation, ..serde_json::from_str(text).unwrap() }
 }
 
-/// The umask belongs to the process, so the test runs itself again as a child process.
+/// The umask belongs to the process, so the test runs itself as a child process.
 #[test]
 fn modes_do_not_depend_on_the_mask() {
     const MASK: &str = "GAPLESS_TEST_MASK";
@@ -135,7 +133,6 @@ fn live_instances_are_not_removed() {
     let lock = instance.lock().unwrap().unwrap();
     assert!(instance.lock().unwrap().is_none());
     assert!(!instance.remove().unwrap());
-    // Also refused if the instance has closed its lock and is alive.
     lock.record(&LockRecord::of_this(7).unwrap()).unwrap();
     drop(lock);
     assert!(instance.lock().unwrap().is_none());
@@ -146,7 +143,6 @@ fn live_instances_are_not_removed() {
     assert!(instance.remove().unwrap(), "it was not there");
 }
 
-/// An earlier version called instances copies.
 #[test]
 fn former_directory_is_renamed() {
     let (_parent, directory) = directory();
@@ -170,12 +166,10 @@ fn former_directory_is_renamed() {
     assert_eq!(directory.instances().unwrap(), [former.name().clone()]);
     assert_eq!(instance.read_launch().unwrap(), Some(plan(7)));
     assert!(instance.lock().unwrap().is_none(), "its lock is still held");
-    // A program of the earlier version meets the same lock, and cannot create its directory.
     assert!(former.lock().unwrap().is_none());
     assert!(super::files::make_directory(&at("copies"), Mode::RWXU, None).is_err());
 }
 
-/// A user other than the current one.
 const OTHER: u32 = 65_534;
 
 fn of_another_user(directory: &StateDirectory) -> InstanceDirectory {
@@ -186,7 +180,6 @@ fn of_another_user(directory: &StateDirectory) -> InstanceDirectory {
     instance
 }
 
-/// Starts a process that inherits this file and its lock, optionally as another user.
 fn sleeper(input: impl Into<Stdio>, user: Option<u32>) -> Process {
     let mut command = Command::new("sleep");
     command.arg("1000").stdin(input).stdout(Stdio::null());
@@ -194,7 +187,6 @@ fn sleeper(input: impl Into<Stdio>, user: Option<u32>) -> Process {
     Process::start_as(&mut command)
 }
 
-/// Takes the lock of an instance without inheritance, so that programs of other tests do not get it.
 fn lock_alone(instance: &InstanceDirectory) -> HeldLock {
     HeldLock::take(&instance.path().join("lock"), Inheritance::No).unwrap().unwrap()
 }
@@ -213,7 +205,6 @@ fn number(process: &Process) -> u32 {
     process.pid().as_raw_pid() as u32
 }
 
-/// Before locks were inherited read-only, a program of another user could write the record.
 #[test]
 fn foreign_process_is_spared() {
     let (_parent, directory) = directory();
@@ -228,7 +219,6 @@ fn foreign_process_is_spared() {
     assert!(instance.lock().unwrap().is_none(), "no start while the foreign process is alive");
 }
 
-/// A descriptor can be sent to any process that accepts it.
 #[test]
 fn passed_lock_makes_no_heir() {
     let (_parent, directory) = directory();
@@ -237,7 +227,6 @@ fn passed_lock_makes_no_heir() {
     lock.record(&record_of_the_dead()).unwrap();
     let victim = sleeper(rustix::io::dup(&lock).unwrap(), None);
     drop(lock);
-    // A child forked by another test holds it too, until it calls exec.
     until("the victim alone holds it", || match instance.holder().unwrap() {
         Holder::Foreign { process_id } => process_id == number(&victim),
         Holder::Descendants(found) if found.iter().all(|orphan| orphan.process_id != number(&victim)) => false,
@@ -264,14 +253,12 @@ fn foreign_instances_are_found() {
     let heir = sleeper(rustix::io::dup(&lock).unwrap(), Some(OTHER));
     let _victim = sleeper(rustix::io::dup(&lock).unwrap(), None);
     drop(lock);
-    // A child forked by another test for the same user holds it too, until it calls exec.
     until("the heir is the only one", || {
         let Holder::Descendants(found) = instance.holder().unwrap() else { panic!("{:?}", instance.holder()) };
         found.iter().map(|orphan| orphan.process_id).eq([number(&heir)])
     });
 }
 
-/// The process started before the instance, so it is not a descendant.
 #[test]
 fn older_processes_are_no_heirs() {
     let (_parent, directory) = directory();
@@ -339,7 +326,6 @@ fn state_for_the_successor_is_kept() {
     assert!(directory.read_state::<String>().unwrap_err().to_string().contains("memory"));
 }
 
-/// Damages a file as a bad disk or an editor would.
 fn spoiled(original: &str, cut: usize, at: usize, byte: u8) -> Vec<u8> {
     let mut bytes = original.as_bytes().to_vec();
     let length = bytes.len();

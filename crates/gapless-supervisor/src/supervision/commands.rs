@@ -1,5 +1,3 @@
-//! Commands of an operator, and replacement of the configuration.
-
 use super::Supervision;
 use super::event::{OperatorCommand, OperatorCommandError, ProcessAction};
 use super::process::{PersistentProcess, SupervisedProcess};
@@ -8,9 +6,10 @@ use crate::config::process::ProcessConfig;
 use crate::instance_name::InstanceName;
 
 impl Supervision {
-    /// Applies a command and adds the resulting actions to `actions`.
+    /// Applies a command.
     ///
     /// # Errors
+    ///
     /// Unknown names, and instance counts outside the configured range; nothing has changed then.
     pub fn command(
         &mut self,
@@ -60,11 +59,8 @@ impl Supervision {
         Ok(())
     }
 
-    /// Applies a new configuration. Processes that it no longer names are stopped. Changes to a process take effect at
-    /// its next start.
-    ///
-    /// A process with `reload.on_file` is reloaded now, instance by instance, if `launch_differs(old, new)` says that
-    /// the change matters.
+    /// Applies a new configuration: stops processes it no longer names; other changes take effect at a process's next
+    /// start. A process with `reload.on_file` is reloaded now, instance by instance, if `launch_differs(old, new)`.
     pub fn replace(
         &mut self,
         now_ns: u64,
@@ -100,7 +96,6 @@ impl Supervision {
         self.reconcile(now_ns, actions);
     }
 
-    /// Applies `change` to the named processes or instances; to all processes if `names` is empty.
     fn each(
         &mut self,
         names: &[String],
@@ -116,7 +111,6 @@ impl Supervision {
         Ok(())
     }
 
-    /// Resolves a name to the index of its process, and to an instance number if it names one instance.
     fn selected(&self, name: &str) -> Result<(usize, Option<u32>), OperatorCommandError> {
         // Names of processes contain no dot.
         let Ok(instance) = name.parse::<InstanceName>() else { return Ok((self.index(name, name)?, None)) };
@@ -134,7 +128,6 @@ impl Supervision {
         Ok(&mut self.processes[index])
     }
 
-    /// Index of a process. `asked` is the name for the error.
     fn index(&self, process: &str, asked: &str) -> Result<usize, OperatorCommandError> {
         let found = self.processes.iter().position(|found| found.config.name == process && !found.is_removed);
         found.ok_or_else(|| {
@@ -145,7 +138,7 @@ impl Supervision {
     }
 }
 
-/// Stops the process or one of its instances. A stopped instance still counts towards the scale: no other replaces it.
+/// A stopped instance counts towards the scale.
 fn stop(process: &mut SupervisedProcess, number: Option<u32>) {
     match number {
         Some(number) => process.instances.entry(number).or_default().persistent.is_stopped = true,
@@ -156,13 +149,11 @@ fn stop(process: &mut SupervisedProcess, number: Option<u32>) {
     }
 }
 
-/// Marks the process or one of its instances as older than the current definition.
 fn reload(process: &mut SupervisedProcess, number: Option<u32>) {
     let before = process.persistent.generation;
     process.persistent.generation += 1;
     let generation = process.persistent.generation;
     for (other, instance) in &mut process.instances {
-        // Other instances that are up to date stay up to date.
         if number.is_some_and(|number| number != *other) && instance.persistent.generation == before {
             instance.persistent.generation = generation;
         }

@@ -1,32 +1,25 @@
-//! Inputs and outputs of a [`Supervision`](super::Supervision): [`ProcessEvent`]s and [`OperatorCommand`]s in,
-//! [`ProcessAction`]s out.
-
 use super::instance::InstanceEnd;
 use crate::config::process::StopSignal;
 use crate::instance_name::InstanceName;
 use serde::{Deserialize, Serialize};
 
-/// Event of an instance. Events of an earlier incarnation are ignored.
+/// Event of an instance; ignored if of an earlier incarnation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessEvent {
-    /// The launcher runs.
     Started {
         instance: InstanceName,
         incarnation: u64,
         process_id: u32,
     },
-    /// Waits for the active instance of its singleton to end.
     Standby {
         instance: InstanceName,
         incarnation: u64,
     },
-    /// Became the active instance of its singleton.
     Active {
         instance: InstanceName,
         incarnation: u64,
     },
-    /// Reached [`DependencyStage::Initialised`](crate::config::process::DependencyStage::Initialised): dependents that
-    /// need no more may start.
+    /// Reached [`DependencyStage::Initialised`](crate::config::process::DependencyStage::Initialised).
     Initialised {
         instance: InstanceName,
         incarnation: u64,
@@ -35,19 +28,16 @@ pub enum ProcessEvent {
         instance: InstanceName,
         incarnation: u64,
     },
-    /// Readiness cannot be checked, because the supervisor lacks resources for a probe.
     ReadinessUnknown {
         instance: InstanceName,
         incarnation: u64,
     },
-    /// Alive but hung.
     Stuck {
         instance: InstanceName,
         incarnation: u64,
-        /// Evidence.
         reason: String,
     },
-    /// Ended together with all of its descendants, or was never started.
+    /// With all of its descendants, or never started.
     Ended {
         instance: InstanceName,
         incarnation: u64,
@@ -88,22 +78,26 @@ impl ProcessEvent {
 /// Instructions of the rules, to be carried out in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessAction {
-    /// Start the instance. [`ProcessEvent::Started`] or [`ProcessEvent::Ended`] follows.
-    Start { instance: InstanceName, incarnation: u64 },
-    /// Watch for readiness, liveness and the end.
-    Watch { instance: InstanceName, incarnation: u64, process_id: u32 },
-    /// Ask the instance to end, once per incarnation.
+    /// [`ProcessEvent::Started`] or [`ProcessEvent::Ended`] follows.
+    Start {
+        instance: InstanceName,
+        incarnation: u64,
+    },
+    Watch {
+        instance: InstanceName,
+        incarnation: u64,
+        process_id: u32,
+    },
+    /// Once per incarnation.
     Stop {
         instance: InstanceName,
         signal: StopSignal,
-        /// Time at which survivors are killed, monotonic, ns.
         kill_at_ns: u64,
     },
-    /// Kill the instance and all of its descendants.
-    Kill { instance: InstanceName },
-    /// Persist [`Supervision::persistent_state`](super::Supervision::persistent_state).
+    Kill {
+        instance: InstanceName,
+    },
     Persist,
-    /// Report to the observers.
     Report(InstanceEvent),
 }
 
@@ -116,49 +110,34 @@ pub struct InstanceEvent {
     pub what: InstanceEventKind,
 }
 
-/// Kind of a [`InstanceEvent`]; most are the same as in [`ProcessEvent`].
+/// Kind of an [`InstanceEvent`]; most are the same as in [`ProcessEvent`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstanceEventKind {
-    /// Requested from the guardian.
     Starting,
-    Started {
-        process_id: u32,
-    },
+    Started { process_id: u32 },
     Standby,
     Active,
     Initialised,
     Ready,
-    /// Status text of the instance itself, from `STATUS=` or its own form.
-    Said {
-        words: String,
-    },
-    /// Asked to end.
-    Stopping {
-        reason: String,
-    },
-    Killed {
-        reason: String,
-    },
-    Ended {
-        end: InstanceEnd,
-    },
-    /// Failed too often; only an operator starts it again.
+    Said { words: String },
+    Stopping { reason: String },
+    Killed { reason: String },
+    Ended { end: InstanceEnd },
     Held,
 }
 
-/// Command of an operator. A name means a process with all of its instances, or one instance, as `calculator.1`. An
-/// empty list means all processes.
+/// Command of an operator; a name means a process or an instance (`calculator.1`), an empty list all processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorCommand {
     Start(Vec<String>),
     Stop(Vec<String>),
-    /// End and start again, all instances at once.
+    /// All instances at once.
     Restart(Vec<String>),
-    /// Replace one instance after the other; stopped instances stay stopped.
+    /// One instance after the other; stopped instances stay stopped.
     Reload(Vec<String>),
-    /// Set the number of instances of each process; all or nothing.
+    /// All or nothing.
     Scale(Vec<(String, u32)>),
 }
 

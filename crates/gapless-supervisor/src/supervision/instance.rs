@@ -1,44 +1,34 @@
-//! [`InstanceState`]: one instance of a process, its progress and its persistent state.
-
 use crate::config::process::{DependencyStage, RestartConfig, RestartPolicy};
 use crate::end_status::EndStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Progress of an instance. Times are of the machine's monotonic clock, in ns, which a later supervisor shares.
+/// Progress of an instance; times are ns of the machine's monotonic clock, shared with a later supervisor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstanceProgress {
-    /// Not wanted, and not running.
     #[default]
     Stopped,
-    /// Wanted, but a dependency has not reached its stage yet.
     Waiting,
-    /// Requested or running, but not ready yet.
     Starting {
         is_standby: bool,
-        /// Reported by the instance; true from its start if it reports nothing.
         is_initialised: bool,
-        /// Readiness deadline, monotonic, ns; the instance is killed after it. `u64::MAX` once it has been killed.
+        /// `u64::MAX` after the kill.
         until_ns: u64,
     },
     Ready {
         since_ns: u64,
     },
-    /// Asked to end, or killed.
     Stopping {
-        /// Time at which it is killed; after that, time of the kill. Monotonic, ns.
+        /// Afterwards time of the kill.
         kill_at_ns: u64,
         is_killed: bool,
     },
-    /// Starts again after a pause.
     BackingOff {
         until_ns: u64,
     },
-    /// Failed too often; only an operator starts it again.
     Held,
-    /// Ended, and not restarted by its policy.
     Done,
 }
 
@@ -50,19 +40,15 @@ impl InstanceProgress {
     }
 }
 
-/// Outcome of one run of an instance. As JSON `{"status":7}`, `{"signal":9,"has_core":false}`, `"unseen"` or
-/// `{"not_started":"why"}`.
+/// Outcome of one run. As JSON `{"status":7}`, `{"signal":9,"has_core":false}`, `"unseen"` or `{"not_started":"why"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstanceEnd {
-    /// Not observed: it ended while its guardian was down.
     Unseen,
-    /// Never started, for this reason.
     NotStarted(String),
-    /// Never started, because the machine lacks space, memory or descriptors. Not counted as a failure.
+    /// No failure.
     #[serde(rename = "lacking")]
     Shortage(String),
-    /// Exit status or signal of its process.
     #[serde(untagged)]
     Status(EndStatus),
 }
@@ -76,7 +62,6 @@ impl InstanceEnd {
 }
 
 impl std::fmt::Display for InstanceEnd {
-    /// `exited with 1`, `killed by signal 9`
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Status(status) => status.fmt(f),
@@ -86,18 +71,18 @@ impl std::fmt::Display for InstanceEnd {
     }
 }
 
-/// Persistent state of an instance. Times are of the machine's monotonic clock, in ns, which a later supervisor shares.
+/// Persistent state of an instance; times are ns of the machine's monotonic clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PersistentInstance {
     pub progress: InstanceProgress,
-    /// Number of its last start; 0 before the first. Unique over the starts of all instances.
+    /// Number of its last start, unique over all instances; 0 before the first.
     pub incarnation: u64,
-    /// Generation of the process definition that it was started with.
+    /// Generation of its process definition.
     pub generation: u64,
     /// Ends now, regardless of other instances, and starts again.
     pub restart_requested: bool,
-    /// Stopped by an operator on its own; no other instance replaces it.
+    /// Stopped alone by an operator; no other instance replaces it.
     pub is_stopped: bool,
     /// Restarts since an operator started it.
     pub restarts: u64,
@@ -109,7 +94,7 @@ pub struct PersistentInstance {
     pub last_end: Option<InstanceEnd>,
     /// Reason for which the supervisor ends the running instance.
     pub reason: Option<String>,
-    /// Reason for which the supervisor ended the previous run, or holds the instance.
+    /// Why the supervisor ended the previous run, or holds the instance.
     pub last_reason: Option<String>,
 }
 
@@ -155,15 +140,13 @@ impl InstanceState {
         self.persistent.changed_ns = now_ns;
     }
 
-    /// Takes over a running instance from the previous supervisor. State recorded for this start is kept, but the
-    /// readiness deadline begins again, since readiness was not checked in the meantime.
+    /// The readiness deadline begins again, since nothing checked readiness meanwhile.
     pub(super) fn adopt(&mut self, now_ns: u64, incarnation: u64, process_id: u32, ready_within: Duration) {
         self.process_id = Some(process_id);
         let is_known = self.is_running() && self.persistent.incarnation >= incarnation;
         self.persistent.incarnation = self.persistent.incarnation.max(incarnation);
         let ready_until_ns = now_ns.saturating_add(nanoseconds(ready_within));
         match &mut self.persistent.progress {
-            // Killed already.
             InstanceProgress::Starting { until_ns: u64::MAX, .. } if is_known => {}
             InstanceProgress::Starting { until_ns, .. } if is_known => *until_ns = ready_until_ns,
             InstanceProgress::Ready { .. } | InstanceProgress::Stopping { .. } if is_known => {}
@@ -174,7 +157,6 @@ impl InstanceState {
         }
     }
 
-    /// Starts the instance on an operator's command, unless it runs. Returns whether an old run may have to end first.
     pub(super) fn start_again(&mut self, now_ns: u64) -> bool {
         self.reset_failures();
         let waits = matches!(
@@ -193,7 +175,6 @@ impl InstanceState {
         self.persistent.recent_ns.clear();
     }
 
-    /// Next state after an end that the supervisor did not ask for.
     pub(super) fn after_end(
         &mut self,
         now_ns: u64,
@@ -243,11 +224,9 @@ impl InstanceState {
     }
 }
 
-/// Pause before the next attempt after a shortage of resources.
 const SHORTAGE_PAUSE: Duration = Duration::from_secs(1);
 const UNSEEN_TASK: &str = "its end was not seen: whether it is done is not known";
 
-/// Pause before a restart: zero after the first failure, then `backoff_first`, doubled for each further failure.
 fn backoff(restart: &RestartConfig, failures: u32) -> Duration {
     match failures {
         0 | 1 => Duration::ZERO,

@@ -1,13 +1,4 @@
-//! [`Supervision`]: the rules for starting and stopping processes, as a pure state machine. It knows no processes,
-//! files or clocks: inputs are events and times, outputs are actions.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `reconciliation` | the rules: from wanted and actual state to actions |
-//! | `commands` | commands of an operator, and a new configuration |
-//! | [`event`] | inputs and outputs |
-//! | [`process`] | one configured process with its instances |
-//! | [`instance`] | one instance |
+//! [`Supervision`]: the rules, as a pure state machine: events and times in, actions out.
 
 mod commands;
 pub mod event;
@@ -34,11 +25,8 @@ pub const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// State machine of all processes: wanted state, actual state and pending actions.
 #[derive(Debug)]
 pub struct Supervision {
-    /// In the order of the configuration, followed by removed processes that still run.
     processes: Vec<SupervisedProcess>,
-    /// Number of the last start of any instance.
     last_incarnation: u64,
-    /// Actions that have not been handed out yet.
     actions: Vec<ProcessAction>,
 }
 
@@ -52,7 +40,7 @@ pub struct PersistentSupervision {
 }
 
 impl Supervision {
-    /// Creates it from a configuration and the state of the previous supervisor. Call [`Supervision::adopt`] for each
+    /// Creates it from a configuration and the previous supervisor's state. Call [`Supervision::adopt`] for each
     /// running instance, then [`Supervision::reconcile`].
     #[must_use]
     pub fn new(config: &SupervisorConfig, mut persistent: PersistentSupervision) -> Self {
@@ -61,14 +49,13 @@ impl Supervision {
             SupervisedProcess::new(process.clone(), persistent.processes.remove(&process.name).unwrap_or_default())
         };
         let mut processes: Vec<SupervisedProcess> = config.processes.iter().map(of).collect();
-        // Processes that were removed from the configuration and still run.
         let removed =
             persistent.processes.into_iter().map(|(name, persistent)| SupervisedProcess::removed(&name, persistent));
         processes.extend(removed.filter(SupervisedProcess::is_running));
         Self { processes, last_incarnation: persistent.last_incarnation, actions: Vec::new() }
     }
 
-    /// Takes over a running instance. It is stopped if the configuration no longer names it.
+    /// Takes over a running instance, or stops it if the configuration no longer names it.
     pub fn adopt(&mut self, now_ns: u64, name: &InstanceName, incarnation: u64, process_id: u32) {
         self.last_incarnation = self.last_incarnation.max(incarnation);
         let process = self.process_or_removed(name.process());
@@ -78,14 +65,12 @@ impl Supervision {
         let progress = instance.progress();
         self.actions.push(ProcessAction::Watch { instance: name.clone(), incarnation, process_id });
         if let InstanceProgress::Stopping { kill_at_ns, is_killed: false } = progress {
-            // The signal may still be outstanding, after a drain.
             self.actions.push(ProcessAction::Stop { instance: name.clone(), signal, kill_at_ns });
         }
     }
 
-    /// Ends all instances that ran under the previous supervisor and were not adopted. `seen` returns how one ended,
-    /// [`InstanceEnd::Unseen`] included. `None` means that it was never started: starts are recorded before they are
-    /// requested.
+    /// Ends all instances of the previous supervisor that were not adopted. `seen` returns how one ended, possibly
+    /// [`InstanceEnd::Unseen`]; `None`: never started, since starts are recorded before they are requested.
     pub fn end_unadopted(
         &mut self,
         now_ns: u64,
@@ -100,7 +85,7 @@ impl Supervision {
                     let incarnation = instance.persistent.incarnation;
                     match seen(&name, incarnation) {
                         Some(end) => lost.push(ProcessEvent::Ended { end, instance: name, incarnation }),
-                        // Does not count as a failure, and starts again.
+                        // No failure; starts again.
                         None => instance.change(now_ns, InstanceProgress::Stopped),
                     }
                 }
@@ -113,7 +98,7 @@ impl Supervision {
         self.reconcile(now_ns, actions);
     }
 
-    /// Applies an event and adds the resulting actions to `actions`.
+    /// Applies an event.
     pub fn handle(&mut self, now_ns: u64, event: ProcessEvent, actions: &mut Vec<ProcessAction>) {
         let name = event.instance().clone();
         if let Some(process) = self.processes.iter_mut().find(|process| process.config.name == name.process()) {
@@ -165,7 +150,6 @@ impl Supervision {
         })
     }
 
-    /// The process; if the configuration does not name it, a placeholder that is only stopped.
     fn process_or_removed(&mut self, name: &str) -> &mut SupervisedProcess {
         let index = self.processes.iter().position(|process| process.config.name == name).unwrap_or_else(|| {
             self.processes.push(SupervisedProcess::removed(name, PersistentProcess::default()));
@@ -175,7 +159,6 @@ impl Supervision {
     }
 }
 
-/// Applies an event to its instance.
 fn apply_event(
     now_ns: u64,
     process: &mut SupervisedProcess,
@@ -186,7 +169,6 @@ fn apply_event(
     let (restart, is_once) = (process.config.restart.clone(), process.config.is_once);
     let Some(instance) = process.instances.get_mut(&name.number()) else { return Vec::new() };
     if event.incarnation() != instance.persistent.incarnation {
-        // Late event of an earlier start.
         return Vec::new();
     }
     let incarnation = instance.persistent.incarnation;

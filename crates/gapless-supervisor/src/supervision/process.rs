@@ -1,5 +1,3 @@
-//! [`SupervisedProcess`]: one configured process with its instances.
-
 use super::instance::{InstanceState, PersistentInstance};
 use crate::config::process::{DependencyStage, ProcessConfig, RestartConfig, RestartPolicy};
 use serde::{Deserialize, Serialize};
@@ -10,11 +8,11 @@ use std::collections::BTreeMap;
 #[serde(default)]
 pub struct PersistentProcess {
     pub is_wanted: bool,
-    /// Number of instances set by an operator; `None` for the configured number.
+    /// Instances set by an operator; `None`: as configured.
     pub scale: Option<u32>,
     /// Counts the definitions of the process, for reloads.
     pub generation: u64,
-    /// All instances have been ready at the same time since it was last started.
+    /// All instances were ready at the same time since its last start.
     pub was_up: bool,
     /// By number; `copies` in files of earlier versions.
     #[serde(alias = "copies")]
@@ -31,11 +29,9 @@ impl Default for PersistentProcess {
 #[derive(Clone, Debug)]
 pub struct SupervisedProcess {
     pub config: ProcessConfig,
-    /// Persistent state, without the instances, which are in `instances`.
     pub(super) persistent: PersistentProcess,
-    /// By number. Numbers beyond the scale are leaving instances and the extra one of a reload.
+    /// Also leaving instances and the extra one of a reload.
     pub(super) instances: BTreeMap<u32, InstanceState>,
-    /// No longer in the configuration.
     pub(super) is_removed: bool,
 }
 
@@ -47,7 +43,6 @@ impl SupervisedProcess {
         Self { config, persistent, instances, is_removed: false }
     }
 
-    /// Placeholder for a process outside the configuration; it is only stopped.
     pub(super) fn removed(name: &str, persistent: PersistentProcess) -> Self {
         let restart = RestartConfig { policy: RestartPolicy::Never, ..RestartConfig::default() };
         let config = ProcessConfig { name: name.to_owned(), restart, ..ProcessConfig::default() };
@@ -77,8 +72,7 @@ impl SupervisedProcess {
         self.persistent.scale.filter(|scale| allowed.contains(scale)).unwrap_or(self.config.instances_min)
     }
 
-    /// Numbers of the instances that should run, if the process is wanted; without those that an operator stopped on
-    /// their own.
+    /// Numbers of the wanted process's instances that should run, without those stopped alone by an operator.
     pub fn desired_numbers(&self) -> impl Iterator<Item = u32> {
         (1..=self.scale()).filter(|number| !self.is_stopped_alone(*number))
     }
@@ -89,7 +83,6 @@ impl SupervisedProcess {
         self.instances.get(&number).is_some_and(|instance| instance.persistent.is_stopped)
     }
 
-    /// Wants the process, in all instances or in one. The others of a stopped process stay stopped.
     pub(super) fn want(&mut self, number: Option<u32>) {
         for other in 1..=self.scale() {
             let instance = self.instances.entry(other).or_default();
@@ -112,7 +105,7 @@ impl SupervisedProcess {
         self.instances.values().any(InstanceState::is_running)
     }
 
-    /// Whether dependents may start. The first time all instances must have reached the stage; later, and for
+    /// Whether dependents may start: the first time all instances must have reached the stage; later, and for
     /// singletons, one is enough.
     #[must_use]
     pub fn has_reached(&self, stage: DependencyStage) -> bool {

@@ -1,8 +1,6 @@
-//! Rules from wanted and actual state to actions. Pure: no clock, no I/O.
-//!
-//! Each call looks at every instance once. A wanted instance starts once its dependencies have reached their stages. An
-//! unwanted one is stopped after all dependents that are also being stopped. A reload replaces one instance at a time,
-//! while all others are ready.
+//! Pure rules. A wanted instance starts once its dependencies have reached their stages; an unwanted one is stopped
+//! after its dependents that are also being stopped. A reload replaces one instance at a time, while all others are
+//! ready.
 
 use super::Supervision;
 use super::event::{InstanceEvent, InstanceEventKind, ProcessAction};
@@ -12,7 +10,7 @@ use crate::config::process::{DependencyStage, ProcessConfig};
 use crate::instance_name::InstanceName;
 
 impl Supervision {
-    /// Compares wanted and actual state at `now_ns`, and adds the resulting actions to `actions`.
+    /// Compares wanted and actual state at `now_ns`.
     pub fn reconcile(&mut self, now_ns: u64, actions: &mut Vec<ProcessAction>) {
         for index in 0..self.processes.len() {
             let may_start = self.may_start(index);
@@ -66,7 +64,6 @@ impl Supervision {
             .min()
     }
 
-    /// Whether all dependencies of the process have reached their stages.
     fn may_start(&self, index: usize) -> bool {
         self.processes[index].config.after.iter().all(|dependency| {
             let other = self.processes.iter().find(|process| process.config.name == dependency.process);
@@ -74,7 +71,6 @@ impl Supervision {
         })
     }
 
-    /// Whether all dependents that are also being stopped have ended.
     fn may_stop(&self, index: usize) -> bool {
         let name = &self.processes[index].config.name;
         let is_after = |process: &SupervisedProcess| process.config.after.iter().any(|other| &other.process == name);
@@ -82,7 +78,6 @@ impl Supervision {
     }
 }
 
-/// Adds entries for all instances that should run.
 fn prepare_instances(process: &mut SupervisedProcess) {
     if !process.persistent.is_wanted {
         return;
@@ -98,9 +93,7 @@ fn prepare_instances(process: &mut SupervisedProcess) {
     }
 }
 
-/// Whether a reload is in progress that needs an extra instance.
 fn is_rolling(process: &SupervisedProcess) -> bool {
-    // The extra instance stays until the replacements are ready.
     let has_extra = process.instances.get(&(process.scale() + 1)).is_some_and(InstanceState::is_running);
     let are_ready = process.desired_numbers().all(|number| is_ready(process, number));
     let overlaps = process.config.reload.is_overlapping && !process.config.is_singleton;
@@ -114,17 +107,15 @@ fn is_ready(process: &SupervisedProcess, number: u32) -> bool {
         .is_some_and(|instance| matches!(instance.persistent.progress, InstanceProgress::Ready { .. }))
 }
 
-/// Whether the instance runs an earlier definition.
 fn is_old(process: &SupervisedProcess, number: u32) -> bool {
     let instance = process.instances.get(&number);
     instance
         .is_some_and(|instance| instance.is_running() && instance.persistent.generation < process.persistent.generation)
 }
 
-/// Next instance for a reload to replace. `None` while any other instance is not ready.
 fn next_to_leave(process: &SupervisedProcess, extra: Option<u32>) -> Option<u32> {
     let is_old = |number: &u32| is_old(process, *number);
-    // Standbys of a singleton come first, so that the active instance changes only once.
+    // Standbys come first, so that a singleton's active instance changes only once.
     let stands_by = |number: &u32| {
         let instance = process.instances.get(number);
         instance.is_some_and(|instance| {
@@ -150,7 +141,6 @@ fn is_to_restart(process: &SupervisedProcess, number: u32) -> bool {
         .is_some_and(|instance| instance.is_running() && instance.persistent.restart_requested)
 }
 
-/// One instance in one call of [`Supervision::reconcile`].
 struct InstanceStep<'a> {
     now_ns: u64,
     name: &'a InstanceName,
@@ -164,7 +154,6 @@ impl InstanceStep<'_> {
         self.actions.push(ProcessAction::Report(InstanceEvent { instance: self.name.clone(), what }));
     }
 
-    /// Brings an unwanted or outdated instance to its end.
     fn end(&mut self, instance: &mut InstanceState, config: &ProcessConfig, may_stop: bool, reason: &str) {
         match instance.persistent.progress {
             InstanceProgress::Starting { .. } | InstanceProgress::Ready { .. } if may_stop => {
@@ -190,7 +179,6 @@ impl InstanceStep<'_> {
         }
     }
 
-    /// Brings a wanted instance to its start.
     fn run(&mut self, instance: &mut InstanceState, config: &ProcessConfig, may_start: bool) {
         match instance.persistent.progress {
             InstanceProgress::Stopped | InstanceProgress::Waiting => self.start(instance, config, may_start),
@@ -198,7 +186,6 @@ impl InstanceStep<'_> {
                 self.start(instance, config, may_start)
             }
             InstanceProgress::Starting { is_standby: false, until_ns, .. } if until_ns <= self.now_ns => {
-                // Killed once; `ProcessEvent::Ended` follows.
                 instance.persistent.progress =
                     InstanceProgress::Starting { is_standby: false, is_initialised: false, until_ns: u64::MAX };
                 let reason = format!("it was not ready within {:?}", config.ready_within);
@@ -208,7 +195,6 @@ impl InstanceStep<'_> {
                 self.actions.push(ProcessAction::Kill { instance: self.name.clone() });
             }
             InstanceProgress::Stopping { .. } => self.kill_if_overdue(instance),
-            // A new definition gets a new chance.
             InstanceProgress::Held if instance.persistent.generation < self.generation => {
                 instance.reset_failures();
                 self.start(instance, config, may_start);
@@ -241,7 +227,6 @@ impl InstanceStep<'_> {
             .push(ProcessAction::Start { instance: self.name.clone(), incarnation: instance.persistent.incarnation });
     }
 
-    /// Kills an instance whose grace period is over.
     fn kill_if_overdue(&mut self, instance: &mut InstanceState) {
         let InstanceProgress::Stopping { kill_at_ns, is_killed: false } = instance.persistent.progress else { return };
         if kill_at_ns <= self.now_ns {

@@ -1,5 +1,3 @@
-//! Tests of the rules: fixed sequences of events, and random ones.
-
 use super::event::{OperatorCommand, OperatorCommandError, ProcessAction, ProcessEvent};
 use super::instance::{InstanceEnd, InstanceProgress};
 use super::{PersistentSupervision, Supervision};
@@ -29,11 +27,9 @@ fn has_other_environment(old: &ProcessConfig, new: &ProcessConfig) -> bool {
     old.environment != new.environment
 }
 
-/// Simulated processes, which obey all actions and otherwise do what a test makes them do.
 struct SupervisionWorld {
     supervision: Supervision,
     now_ns: u64,
-    /// Running instances: incarnation, and the strongest request to end.
     running: BTreeMap<InstanceName, (u64, EndRequest)>,
     started: Vec<InstanceName>,
     stopped: Vec<InstanceName>,
@@ -71,7 +67,6 @@ impl SupervisionWorld {
         self.act(actions);
     }
 
-    /// Carries out actions, and checks that they are valid.
     fn act(&mut self, actions: Vec<ProcessAction>) {
         for action in actions {
             match action {
@@ -161,7 +156,6 @@ fn dependents_start_last_stop_first() {
     world.report_ready("a.2");
     assert_eq!(world.running(), ["a.1", "a.2", "b.1"]);
     world.report_ready("b.1");
-    // After the first time, one ready instance suffices.
     world.report_end("a.1", InstanceEnd::Status(EndStatus::Exited(1)));
     world.report_end("b.1", InstanceEnd::Status(EndStatus::Exited(1)));
     assert_eq!(world.running(), ["a.1", "a.2", "b.1"]);
@@ -292,7 +286,6 @@ fn timeouts_lead_to_kills() {
     world.advance(1);
     assert_eq!(world.end_request("a.1"), EndRequest::Kill);
     assert_eq!(world.supervision.next_deadline_ns(), None);
-    // The limit for an unkillable process begins at the kill, not at the stop.
     world.advance(30 * SECOND - 1);
     assert_eq!(world.supervision.find_unkillable(world.now_ns), None);
     world.advance(1);
@@ -344,7 +337,6 @@ fn failed_reload_keeps_the_old() {
         assert_eq!(world.progress(new), InstanceProgress::Held);
         world.advance(3600 * SECOND);
         assert!(matches!(world.progress("a.2"), InstanceProgress::Ready { .. }));
-        // A better definition continues the reload.
         world.command(&OperatorCommand::Reload(Vec::new())).unwrap();
         assert!(world.running.contains_key(&instance(new)));
     }
@@ -417,8 +409,6 @@ fn reload_replaces_the_active_last() {
     assert_eq!(world.stopped, [instance("a.2"), instance("a.1")]);
 }
 
-/// No random sequence of events starts an instance twice; once all processes behave, every instance reaches its wanted
-/// state.
 #[test]
 fn random_events_settle_as_wanted() {
     let text = [
@@ -483,11 +473,9 @@ fn random_events_settle_as_wanted() {
                 _ => world.advance(random.below(2 * SECOND)),
             }
         }
-        // A process whose dependency is stopped would wait forever, so either all run at the end or none.
         let names = Vec::new();
         let last = if random.happens(500) { OperatorCommand::Start(names) } else { OperatorCommand::Stop(names) };
         world.command(&last).unwrap();
-        // From now on all processes behave.
         for _ in 0..200 {
             let running: Vec<(InstanceName, EndRequest)> =
                 world.running.iter().map(|(name, (_, end_request))| (name.clone(), *end_request)).collect();
@@ -533,7 +521,6 @@ fn shortage_is_not_a_failure() {
     world.report_ready("a.1");
     let instances = &world.supervision.processes()[0].instances;
     assert_eq!(instances[&1].persistent.restarts, 0);
-    // A process that ran, and is not restarted by its policy, is done.
     let mut world = SupervisionWorld::new(&process("a", "restart = { policy = \"never\" }"));
     world.report_end("a.1", InstanceEnd::Status(EndStatus::Exited(75)));
     assert_eq!(world.progress("a.1"), InstanceProgress::Done);

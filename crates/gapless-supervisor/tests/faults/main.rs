@@ -1,5 +1,4 @@
-//! Guardian, supervisor, launchers and instances are stopped, and killed hundreds of times and at every named crash
-//! point. One program without a harness, see `gapless_testkit::scenarios`. Slow.
+//! Slow. No harness: see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 

@@ -1,7 +1,4 @@
-//! Guardian, supervisor and launchers are killed with SIGKILL at each named crash point, while instances die as well.
-//! No start happens twice, no child is lost, and each end is known or reported as unseen.
-//!
-//! Needs a build with debug assertions.
+//! No start happens twice, no child is lost, each end is known or unseen. Needs a build with debug assertions.
 
 use super::kills_start_nothing_twice::{INSTANCES, check_ends, up, wait_until_all_run};
 use super::minimal_supervisor::{CHORES, armed_file};
@@ -16,7 +13,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Passes of a point at which the process dies.
 const PASSES: [u64; 2] = [1, 2];
 
 pub fn module() -> Module {
@@ -30,7 +26,6 @@ fn die_at(random: &mut Random, role: &str, points: &[&str]) {
     let (mut starts, mut ends) = (0, (0, 0));
     for point in points {
         for pass in PASSES {
-            // Passed only once in the life of a process.
             let once = ["guardian_locked", "guardian_listening", "guardian_ending", "supervisor_locked"];
             if pass > 1 && (once.contains(point) || role == "launch") {
                 continue;
@@ -59,10 +54,8 @@ fn die_at(random: &mut Random, role: &str, points: &[&str]) {
             let _was_none = std::fs::remove_file(place.folder().join(CHORES));
             let when = format!("after {point}:{pass}");
             wait_until_all_run(&place, &when);
-            // In the first round the instances may be children of a dead guardian.
             for instance in INSTANCES.into_iter().chain(INSTANCES) {
-                // A dying instance can look like a running one. The kill then fails, or two kills cause one death; so
-                // retry.
+                // A dying instance can look like a running one: retry.
                 let pid = loop {
                     match kill_instance(&place, instance, &mut killed) {
                         Some(pid) => break pid,
@@ -83,7 +76,6 @@ fn die_at(random: &mut Random, role: &str, points: &[&str]) {
     println!("{} points; {starts} starts; ends: {} known, {} unknown", points.len(), ends.0, ends.1);
 }
 
-/// Whether a process has claimed the crash point and is dead.
 fn has_died_at_its_point(place: &TestPlace) -> bool {
     let claimed = lines(&place.folder().join("claimed"));
     claimed.first().is_some_and(|pid| {
@@ -98,7 +90,6 @@ fn disturb(place: &TestPlace, random: &mut Random, point: &str, killed: &mut BTr
         0 if point.starts_with("supervisor") => {
             place.running_as(RoleLock::Guardian).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL));
         }
-        // This role stops all instances itself, with known ends.
         0 if point == "guardian_ending" => {}
         0 => place.running_as(RoleLock::Supervisor).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL)),
         1 if point == "guardian_ending" => {
@@ -113,7 +104,7 @@ fn disturb(place: &TestPlace, random: &mut Random, point: &str, killed: &mut BTr
     }
 }
 
-/// Process of an instance, by its lock; `None` for a launcher.
+/// `None` for a launcher.
 fn running(place: &TestPlace, instance: &str) -> Option<u32> {
     let holder = place.directory.instance(&name(instance)).holder().unwrap();
     let Holder::Recorded { record, .. } = holder else { return None };

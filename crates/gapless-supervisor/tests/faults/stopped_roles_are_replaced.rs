@@ -1,5 +1,3 @@
-//! A supervisor or guardian that is alive but silent is killed after a timeout and replaced.
-
 use super::floor::{are_ready, down, find, is_alive, pids, place, process, up, wait_for};
 use super::instance_program::STAY;
 use super::test_place::{kill, kill_if_there, roles};
@@ -26,7 +24,6 @@ fn a_stopped_role_is_replaced(role_lock: RoleLock) {
     up(&place, &[process(&place, "a", STAY, "instances = 2")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
     let victim = place.wait_for_role(role_lock);
-    // Wait until both have sent liveness probes.
     std::thread::sleep(Duration::from_millis(1500));
     kill(victim, Signal::STOP);
     until("another process has taken over the role", || place.running_as(role_lock).is_some_and(|pid| pid != victim));
@@ -52,7 +49,6 @@ fn stopped_at_its_start_is_replaced() {
     let guardian = place.wait_for_role(RoleLock::Guardian);
     let known = children(guardian);
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
-    // The guardian waits for its exec.
     let words = |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let runs = |pid: &&u32| !words(**pid).is_empty() && words(**pid) != words(guardian);
     let next = until_some("the next supervisor starts", || children(guardian).difference(&known).find(runs).copied());
@@ -67,7 +63,6 @@ fn supervisor_works_without_guardian() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "instances = 2")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // Another guardian runs, but does not answer.
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
     kill(supervisor, Signal::STOP);
     let guardian = place.wait_for_role(RoleLock::Guardian);
@@ -80,7 +75,7 @@ fn supervisor_works_without_guardian() {
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let alone = wait_for(&place, "its end is seen", |status| find(status, "a.1").last_end == Some(InstanceEnd::Unseen));
     assert_eq!(alone.supervisor.supervisor_process_id, Some(supervisor));
-    // On a busy machine it may have been replaced already for its silence.
+    // May have been replaced already for its silence on a busy machine.
     assert_ne!(alone.supervisor.guardian_process_id, Some(guardian));
     kill_if_there(guardian, Signal::CONT);
     let after = wait_for(&place, "it is back", |status| are_ready(status, 2));

@@ -1,6 +1,3 @@
-//! Configuration and program files change at run time. Complete files are applied, instance by instance; invalid ones
-//! are rejected with an event.
-
 use super::floor::{answered_status, are_ready, down, find, pids, place, process, up, wait_for, write};
 use super::instance_program::{OWN, ROLE, STAY};
 use super::test_place::{TestPlace, lines};
@@ -29,7 +26,6 @@ pub fn module() -> Module {
         .scenario("change_while_down_is_noticed", change_while_down_is_noticed)
 }
 
-/// Number of lines in the log of events that contain a text.
 fn events(place: &TestPlace, what: &str) -> usize {
     lines(&place.directory.events()).iter().filter(|line| line.contains(what)).count()
 }
@@ -63,7 +59,6 @@ fn invalid_configuration_is_rejected() {
     assert!(problem.contains("floor.toml:5: process.a.instances: 0 was found"), "{problem}");
     assert_eq!(pids(&wrong), pids(&before));
     assert_eq!(events(&place, "floor.toml:5"), 1, "it is reported once");
-    // The next supervisor reports it as well.
     super::test_place::kill(wrong.supervisor.supervisor_process_id.unwrap(), Signal::KILL);
     let again = wait_for(&place, "the next supervisor reports it", |status| {
         status.supervisor.supervisor_process_id != wrong.supervisor.supervisor_process_id
@@ -98,7 +93,6 @@ fn special_files_are_rejected() {
             status.supervisor.problem.as_ref().is_some_and(|problem| problem.contains(expected))
         });
         assert_eq!(wrong.supervisor.supervisor_process_id, before.supervisor.supervisor_process_id, "{expected}");
-        // The next supervisor uses the configuration in force, and restarts dead instances.
         super::test_place::kill(wrong.supervisor.supervisor_process_id.unwrap(), Signal::KILL);
         super::test_place::kill(find(&wrong, "a.1").process_id.unwrap(), Signal::KILL);
         before = wait_for(&place, "supervisor and instance are replaced", |status| {
@@ -117,7 +111,6 @@ fn transient_failure_is_retried() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "")]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    // The temporary name under which the configuration in force is written.
     let supervisor = before.supervisor.supervisor_process_id.unwrap();
     let hindrance = place.directory.path().join(format!("config-in-force.{supervisor}.new"));
     std::fs::create_dir(&hindrance).unwrap();
@@ -148,7 +141,6 @@ fn reload_by_command() {
     down(&place);
 }
 
-/// Script that executes the program of the tests.
 fn script(mark: &str) -> String {
     format!("#!/bin/sh\n# {mark}\nexec \"{}\" \"$@\"\n", std::env::current_exe().unwrap().display())
 }
@@ -160,8 +152,7 @@ fn program_path(place: &TestPlace) -> PathBuf {
 fn put(path: &Path, text: &str) {
     let (text_path, new) = (path.with_extension("text"), path.with_extension("new"));
     std::fs::write(&text_path, text).unwrap();
-    // Copied by another process: a child forked by a concurrent scenario would hold this one's descriptor until it
-    // calls exec.
+    // A child forked by a concurrent scenario would hold this process's descriptor until it calls exec.
     assert!(Command::new("cp").args([&text_path, &new]).status().unwrap().success());
     std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::rename(new, path).unwrap();
@@ -194,14 +185,12 @@ fn slowly_written_program_is_awaited() {
     put(&program_path(&place), &script("first"));
     up(&place, &[of_program(&place, "reload = { program = true }")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // A shell that has just started would read the new content.
     until("both run", || place.starts().len() == 2);
     let text = script("second");
     std::fs::remove_file(program_path(&place)).unwrap();
     let mut slow = File::options().write(true).create_new(true).mode(0o755).open(program_path(&place)).unwrap();
     for piece in text.as_bytes().chunks(text.len() / 3 + 1) {
         slow.write_all(piece).unwrap();
-        // Longer than an unchanged file without a writer has to wait.
         std::thread::sleep(std::time::Duration::from_millis(1500));
         assert_eq!(pids(&answered_status(&place)), pids(&before), "it is being written");
     }
@@ -231,7 +220,6 @@ fn replaced_input_causes_a_reload() {
     assert_eq!(lines(&log), ["first", "read", "second", "read"]);
     assert_eq!(find(&after, "b.1").process_id, find(&before, "b.1").process_id);
     assert_eq!((events(&place, "input_replaced"), find(&after, "reads.1").restarts), (1, 0));
-    // Without the input the instance does not start, and the reason is reported.
     std::fs::remove_file(&input).unwrap();
     super::test_place::kill(find(&after, "reads.1").process_id.unwrap(), Signal::KILL);
     let without = wait_for(&place, "it does not start", |status| {

@@ -1,5 +1,4 @@
-//! With control groups, descendants of an instance are killed together with it, even if they have left its session and
-//! closed its lock.
+//! Control groups find descendants that have left the session and closed the lock.
 
 use super::floor::{are_ready, down, find, is_alive, kill_both, place, process, up, wait_for};
 use super::instance_program::ESCAPE;
@@ -15,7 +14,6 @@ pub fn module() -> Module {
         .scenario("next_supervisor_finds_escaped_child", next_supervisor_finds_escaped_child)
 }
 
-/// Place with an instance whose child has escaped.
 fn place_with_escaped_child() -> Option<(TestPlace, ControlGroups, Vec<String>)> {
     let place = place();
     let groups = match ControlGroups::make(&place.directory) {
@@ -31,7 +29,6 @@ fn place_with_escaped_child() -> Option<(TestPlace, ControlGroups, Vec<String>)>
     Some((place, groups, processes))
 }
 
-/// Process that has escaped from the start with this index.
 fn escaped(place: &TestPlace, index: usize) -> u32 {
     let closed = |count: usize| super::test_place::lines(&place.folder().join("closed")).len() >= count;
     until("it has closed everything", || closed(index + 1));

@@ -1,5 +1,3 @@
-//! Configurations for the real supervisor, and helpers of tests.
-
 use super::instance_program::{OWN, ROLE};
 use super::minimal_supervisor::REAL;
 use super::test_place::{TestPlace, kill_if_there, name, roles};
@@ -12,7 +10,6 @@ use rustix::process::Signal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Section of a process.
 pub fn process(place: &TestPlace, name: &str, wish: &str, more: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let words = [program.to_str().unwrap(), ROLE, place.folder().to_str().unwrap(), OWN, OWN, wish];
@@ -32,19 +29,16 @@ pub fn write(place: &TestPlace, processes: &[String]) -> PathBuf {
     path
 }
 
-/// Same as `gapless up`.
 pub fn up(place: &TestPlace, processes: &[String]) -> ControlClient {
     let path = write(place, processes);
     let config = SupervisorConfig::load(&path).unwrap();
     take_charge(&path, &config, &roles(), PATIENCE).unwrap()
 }
 
-/// Status from the current supervisor, if one answers.
 pub fn status(place: &TestPlace) -> Option<SupervisionStatus> {
     ControlClient::connect(place.directory.path()).ok()??.status().ok()
 }
 
-/// Waits for a status: a supervisor that reads a long file may answer late.
 #[track_caller]
 pub fn answered_status(place: &TestPlace) -> SupervisionStatus {
     wait_for(place, "the supervisor answers", |_| true)
@@ -80,13 +74,12 @@ pub fn pids(status: &SupervisionStatus) -> Vec<Option<u32>> {
     status.instances.iter().map(|instance| instance.process_id).collect()
 }
 
-/// Whether a process is alive; zombies without a guardian count as dead.
+/// Zombies without a guardian count as dead.
 pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
 }
 
-/// Shuts everything down, and checks that no process is left.
 #[track_caller]
 pub fn down(place: &TestPlace) {
     let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
@@ -102,7 +95,6 @@ pub fn down(place: &TestPlace) {
     assert_eq!(place.directory.read_config_in_force().unwrap(), None);
 }
 
-/// Kills guardian and supervisor in a way that prevents either from restarting the other.
 pub fn kill_both(place: &TestPlace) {
     until("both are dead", || {
         let both = [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.running_as(role_lock));

@@ -1,5 +1,4 @@
-//! A supervisor of root writes logs of an instance that runs as another user to that user's directory. It writes
-//! nothing but logs, whatever files the user puts there.
+//! Root's supervisor writes nothing but logs to another user's directory, whatever files the user puts there.
 
 use super::floor::{are_ready, down, find, place, up, wait_for};
 use super::test_place::TestPlace;
@@ -40,7 +39,7 @@ fn give(path: &Path) {
     chownat(CWD, path, Some(Uid::from_raw(NOBODY)), Some(Gid::from_raw(NOBODY)), AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
-/// Log directory of a user, and a file of root; `None` without root privileges.
+/// `None` without root privileges.
 fn logs_of_a_user(place: &TestPlace) -> Option<(PathBuf, PathBuf)> {
     if !rustix::process::geteuid().is_root() {
         println!("SKIPPED: only root runs instances as somebody else");
@@ -71,7 +70,6 @@ fn has_grown(log: &Path, length: u64) -> bool {
     std::fs::metadata(log).is_ok_and(|log| log.len() > length)
 }
 
-/// Checks that the instance does not start while the user has replaced its log, and starts after that.
 fn is_refused(expected: &str, put: impl Fn(&Path, &Path)) {
     let place = place();
     let Some((logs, secret)) = logs_of_a_user(&place) else { return };

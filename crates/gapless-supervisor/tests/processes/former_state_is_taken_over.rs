@@ -1,4 +1,4 @@
-//! A supervisor takes over a state directory of an earlier version, which called instances copies.
+//! An earlier version called instances copies.
 
 use super::floor::{are_ready, down, find, kill_both, pids, place, process, up, wait_for};
 use super::instance_program::STAY;
@@ -13,7 +13,6 @@ pub fn module() -> Module {
     Module::new(module_path!()).scenario("former_names_are_read", former_names_are_read)
 }
 
-/// Gives a state directory the names that earlier versions wrote.
 fn write_former_names(directory: &Path) {
     std::fs::remove_file(directory.join("copies")).unwrap();
     std::fs::rename(directory.join("instances"), directory.join("copies")).unwrap();
@@ -40,7 +39,6 @@ fn former_names_are_read() {
     assert_eq!(pids(&after), pids(&before), "the same processes");
     assert_eq!((find(&after, "a.1").restarts, find(&after, "a.2").restarts), (1, 0));
     assert!(place.directory.path().join("instances/a.1/lock").is_file());
-    // Ends and starts go on under the new names.
     kill(find(&after, "a.2").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "it is back", |status| find(status, "a.2").restarts == 1 && are_ready(status, 2));
     down(&place);

@@ -1,5 +1,3 @@
-//! A guardian keeps exit statuses until some supervisor acknowledges them, and keeps a supervisor running.
-
 use super::instance_program::{LEAVE, STAY};
 use super::minimal_supervisor::WANTED;
 use super::test_place::{TestPlace, descriptors, ended, kill, lines, name, next_message, no_zombies, roles};
@@ -42,7 +40,6 @@ fn guardian_without_lock_file_ends() {
     drop(client);
     place.start_guardian();
     assert_ne!(place.wait_for_role(RoleLock::Guardian), guardian, "another guardian has started");
-    // The first guardian accepts connections until the second one has replaced the socket.
     let mut other = until_some("another guardian", || {
         Some(place.connect()).filter(|other| other.guardian_process_id() != guardian)
     });
@@ -90,7 +87,6 @@ fn repeated_start_runs_once() {
     let mut client = place.connect();
     let pid = place.start(&mut client, "a.1", 1, STAY);
     place.wait_for_start("a.1", 1);
-    // Repeated by a successor that does not know whether it was carried out.
     drop(client);
     let mut client = place.connect();
     assert_eq!(place.start(&mut client, "a.1", 1, STAY), pid);
@@ -122,7 +118,6 @@ fn killed_supervisor_is_restarted() {
         };
         assert_eq!(record.process.process_id, pid, "the instance is unaffected");
     }
-    // The last supervisor has taken over instances that it did not start.
     kill(instances[0], Signal::KILL);
     place.wait_for_start("a.1", 2);
     place.check_starts();
@@ -133,7 +128,6 @@ fn killed_supervisor_is_restarted() {
 fn foreign_supervisor_is_watched() {
     let place = TestPlace::new();
     std::fs::write(place.folder().join(WANTED), "a.1\n").unwrap();
-    // The supervisor starts a guardian itself.
     let role = ProcessRole::Supervisor { directory: place.directory.path().to_owned() };
     let mut command = roles().command(&role);
     let mut supervisor = Process::start_as(command.stderr(Stdio::null()));
@@ -144,7 +138,6 @@ fn foreign_supervisor_is_watched() {
     supervisor.kill();
     let second = until_some("another is started", || place.running_as(RoleLock::Supervisor));
     assert!(second != supervisor.pid().as_raw_pid() as u32);
-    // The next supervisor starts a guardian again.
     kill(guardian, Signal::KILL);
     until("there is another", || place.running_as(RoleLock::Guardian).is_some_and(|pid| pid != guardian));
     place.check_starts();
@@ -188,7 +181,6 @@ fn children_survive_the_guardian() {
     let instance = place.directory.instance(&name("a.1"));
     let Holder::Recorded { record, pidfd } = instance.holder().unwrap() else { panic!("it lives") };
     assert_eq!((record.process.process_id, record.incarnation), (pid, 1));
-    // A launcher for another start is superseded.
     place.write_plan(&name("a.1"), 2, STAY);
     other.ask(&GuardianRequest::Start { instance: name("a.1"), incarnation: 2 }).unwrap();
     assert_eq!(ended(&mut other, "a.1", 2), EndStatus::Exited(75));
@@ -210,7 +202,6 @@ fn forked_descendant_is_found() {
     let instance = place.directory.instance(&name("a.1"));
     let Holder::Descendants(orphans) = instance.holder().unwrap() else { panic!("a descendant holds the lock") };
     assert_eq!(orphans.iter().map(|orphan| orphan.process_id).collect::<Vec<_>>(), [left]);
-    // No second instance starts.
     place.start(&mut client, "a.1", 2, STAY);
     assert_eq!(ended(&mut client, "a.1", 2), EndStatus::Exited(75));
     rustix::process::pidfd_send_signal(&orphans[0].pidfd, Signal::KILL).unwrap();
@@ -233,7 +224,6 @@ fn shutdown_waits_for_the_last_child() {
     let guardian = client.guardian_process_id();
     let pid = place.start(&mut client, "a.1", 1, STAY);
     place.wait_for_start("a.1", 1);
-    // A shutdown request is void once its supervisor disconnects.
     client.ask(&GuardianRequest::End).unwrap();
     client.list(PATIENCE).unwrap();
     drop(client);

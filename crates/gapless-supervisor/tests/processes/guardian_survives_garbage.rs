@@ -1,5 +1,3 @@
-//! A guardian survives hostile input, failing forks, thousands of orphans and a full disk.
-
 use super::instance_program::{LEAVE_MANY, STAY};
 use super::test_place::{TestPlace, children, descriptors, ended, kill, lines, name, next_message, no_zombies};
 use gapless_supervisor::EndStatus;
@@ -35,11 +33,9 @@ fn connect(place: &TestPlace) -> OwnedFd {
 }
 
 fn say(socket: &OwnedFd, bytes: &[u8]) {
-    // The guardian may have closed the connection.
     let _ = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL);
 }
 
-/// Reads until the guardian closes the connection.
 fn hear(socket: &OwnedFd) -> String {
     let mut all = String::new();
     let mut buffer = vec![0; 1 << 17];
@@ -57,7 +53,6 @@ const HELLO: &[u8] = br#"{"ask":"hello","version":4}"#;
 
 fn hostile_packets_close_connections(random: &mut Random) {
     let place = TestPlace::without_supervisor();
-    // Counted with one connection, as at the end.
     let first = place.connect();
     let guardian = first.guardian_process_id();
     let open = descriptors(guardian);
@@ -133,7 +128,6 @@ fn supervisor_without_reads_is_dropped() {
     assert_eq!((client.list(PATIENCE).unwrap(), client.guardian_process_id()), (vec![], guardian));
 }
 
-/// A list is complete: earlier requests are carried out before it, even if their sender is dead.
 fn requests_outlive_their_supervisor() {
     let place = TestPlace::without_supervisor();
     for round in 1..=30 {
@@ -144,7 +138,6 @@ fn requests_outlive_their_supervisor() {
             client.ask(&GuardianRequest::List).unwrap();
         }
         client.ask(&GuardianRequest::Start { instance: instance.clone(), incarnation: 1 }).unwrap();
-        // Disconnects with unread answers.
         drop(client);
         let mut next = GuardianClient::connect(&place.directory, PATIENCE).unwrap().unwrap();
         let known = next.list(PATIENCE).unwrap();
@@ -155,7 +148,7 @@ fn requests_outlive_their_supervisor() {
     }
 }
 
-/// Root is exempt from the limit of processes, so as root the test limits the memory instead.
+/// Root is exempt from the process limit: the test limits memory instead.
 fn failed_fork_is_reported() {
     let place = TestPlace::without_supervisor();
     let mut client = place.connect();
@@ -163,7 +156,6 @@ fn failed_fork_is_reported() {
     let first = place.start(&mut client, "a.1", 1, STAY);
     place.wait_for_start("a.1", 1);
     let process = Pid::from_raw(guardian as i32);
-    // Without memory no process can start either, and that limit applies to root.
     let none = Rlimit { current: Some(1), maximum: None };
     let (resource, expected) = match rustix::process::geteuid().is_root() {
         true => (Resource::As, "memory"),
@@ -195,8 +187,7 @@ fn missing_descriptors_are_survived() {
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
     let process = Pid::from_raw(guardian as i32);
-    // The hard limit is inherited from this process. The first descriptors stay open all the time; others vary with
-    // supervisors.
+    // The first descriptors stay open all the time; others vary with supervisors.
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
     let before = prlimit(process, Resource::Nofile, Rlimit { current: Some(3), maximum }).unwrap();
     place.write_plan(&name("a.1"), 1, STAY);
@@ -209,7 +200,6 @@ fn missing_descriptors_are_survived() {
     );
     drop(client);
     let used = cpu_ticks(guardian);
-    // Two connections more than there are descriptors for.
     let waiting = [connect(&place), connect(&place)];
     std::thread::sleep(Duration::from_millis(500));
     assert!(cpu_ticks(guardian) - used < 20, "the guardian is in a busy loop");
@@ -221,7 +211,6 @@ fn missing_descriptors_are_survived() {
     place.wait_for_start("a.1", 1);
 }
 
-/// User and system time of a process, in hundredths of a second.
 fn cpu_ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().collect::<Vec<_>>();
@@ -246,7 +235,6 @@ fn a_thousand_orphans_are_reaped() {
     assert_eq!(ended(&mut client, "a.1", 1), EndStatus::Signaled { signal: 9, has_core: false });
     no_zombies(guardian);
     until("it has no child left", || children(guardian).is_empty());
-    // One more descriptor may belong to a supervisor, which ends at once.
     until("its descriptors are as before", || descriptors(guardian) <= open);
 }
 

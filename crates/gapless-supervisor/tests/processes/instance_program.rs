@@ -1,5 +1,3 @@
-//! Supervised program of the tests. It records its starts, and starts while another process of the same instance runs.
-
 use gapless_testkit::process::started_as;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
@@ -8,56 +6,40 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// First argument that selects this role.
 pub const ROLE: &str = "be-an-instance";
-/// Further arguments: directory for records, instance, incarnation, and one of these behaviours. This one stays.
+/// Last of the arguments directory, instance, incarnation and behaviour.
 pub const STAY: &str = "stay";
-/// Exits with this status: `exit:7`.
+/// `exit:7`
 pub const EXIT: &str = "exit:";
-/// Closes all inherited descriptors, and stays.
 pub const CLOSE: &str = "close";
-/// Starts a process that leaves the session and closes all inherited descriptors, and stays.
 pub const ESCAPE: &str = "escape";
-/// Leaves a running child, and exits with 3.
 pub const LEAVE: &str = "leave";
-/// Leaves this many children that end soon, and stays: `leave:1000`.
+/// `leave:1000`: leaves short-lived children.
 pub const LEAVE_MANY: &str = "leave:";
-/// For instance and incarnation: take them from environment and lock.
 pub const OWN: &str = "own";
-/// Sends `READY=1` once the file `ready` exists, and stays.
 pub const NOTIFY: &str = "notify";
-/// Instance of a singleton: records whether another one is active, and stays.
 pub const SINGLE: &str = "single";
-/// Ignores SIGTERM.
 pub const STUBBORN: &str = "stubborn";
-/// Prints this many megabytes in numbered lines, then `the last line`, and stays: `print:64`.
+/// Megabytes of numbered lines, then `the last line`: `print:64`.
 pub const PRINT: &str = "print:";
-/// Limit of `stay`.
 const STAYS_MAX: Duration = Duration::from_secs(300);
 
-/// File with records of starts: instance, incarnation and process.
 pub const STARTS: &str = "starts";
-/// File with records of duplicates, which must not exist.
 pub const DOUBLES: &str = "doubles";
 
-/// File with the process id of the test.
 pub const TEST: &str = "test";
 
-/// Whether the test has ended or was killed.
 pub fn is_over(folder: &Path) -> bool {
     let test = std::fs::read_to_string(folder.join(TEST));
     !test.is_ok_and(|pid| Path::new(&format!("/proc/{pid}")).exists())
 }
 
-/// Appends a line in one write.
 pub fn note(folder: &Path, file: &str, line: &str) {
     let opened = File::options().append(true).create(true).open(folder.join(file));
-    // The test has ended and removed the directory.
     let Ok(mut opened) = opened else { return };
     opened.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Instance and incarnation, from environment and lock.
 fn own_name(folder: &Path) -> (String, String) {
     let instance = std::env::var("GAPLESS_INSTANCE").unwrap();
     let record = std::fs::read_to_string(folder.join("state/instances").join(&instance).join("lock")).unwrap();
@@ -65,7 +47,7 @@ fn own_name(folder: &Path) -> (String, String) {
     (instance, record["incarnation"].to_string())
 }
 
-/// Prints this many bytes; ignores a full disk.
+/// Ignores a full disk.
 fn print(bytes: usize) {
     let (mut number, mut printed) = (0_u64, 0);
     while printed < bytes {
@@ -107,22 +89,18 @@ pub fn run_if_asked() {
         }
         std::mem::forget(active);
     }
-    // The log may be on a full disk.
     let _ = writeln!(std::io::stdout(), "{instance} {incarnation} runs");
     if wish == ESCAPE {
         let mut escaped = Command::new(std::env::current_exe().unwrap());
         escaped.args([ROLE, folder.to_str().unwrap(), "escaped.1", incarnation, CLOSE]).stdin(Stdio::null());
-        // Reaped by the guardian.
         drop(escaped.spawn().unwrap());
     }
     if wish == CLOSE {
-        // Fails for a launched process, which leads a session already.
         let _leads_already = rustix::process::setsid();
         let listed = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         let numbers = listed.map(|entry| entry.file_name().to_str().unwrap().parse::<i32>().unwrap());
         let numbers = numbers.filter(|number| *number > 2).collect::<Vec<_>>();
         std::mem::forget(witness);
-        // The listing's own descriptor is closed already.
         for number in numbers {
             let _ = nix::unistd::close(number);
         }
@@ -133,7 +111,6 @@ pub fn run_if_asked() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
-        // Retried, in case a supervisor was just killed.
         let words = std::fs::read(folder.join("words")).unwrap_or_else(|_| b"READY=1\nSTATUS=fine".to_vec());
         while socket.send_to(&words, std::env::var_os("NOTIFY_SOCKET").unwrap()).is_err() {
             std::thread::sleep(Duration::from_millis(1));
@@ -150,7 +127,6 @@ pub fn run_if_asked() {
         std::process::exit(status.parse().unwrap());
     }
     if let Some(count) = wish.strip_prefix(LEAVE_MANY) {
-        // Each child loses its parent shell.
         let script = format!("i=0; while [ $i -lt {count} ]; do (sleep 0.0$((i % 10)) &); i=$((i+1)); done");
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
         note(folder, "left", "all");

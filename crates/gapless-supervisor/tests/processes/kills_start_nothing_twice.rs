@@ -1,5 +1,4 @@
-//! Supervisor, guardian and instances are killed at any moment. No start happens twice, no child is lost, and each end
-//! is known or recorded as unknown.
+//! No start happens twice, no child is lost, each end is known or recorded as unknown.
 
 use super::minimal_supervisor::{ENDS, WANTED};
 use super::test_place::{TestPlace, descriptors, kill_if_there, lines, name, no_zombies};
@@ -29,12 +28,10 @@ pub fn wait_until_all_run(place: &TestPlace, when: &str) {
         until(&format!("{instance} runs {when}"), || {
             start_if_down(place);
             let holder = place.directory.instance(&name(instance)).holder().unwrap();
-            // Recorded by the program itself, so it is no longer the launcher.
             matches!(holder, Holder::Recorded { record, .. }
                 if place.starts().get(&(name(instance), record.incarnation)) == Some(&record.process.process_id))
         });
     }
-    // A victim may still have been dying.
     for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
         until(&format!("there is a {role_lock:?} {when}"), || {
             start_if_down(place);
@@ -43,15 +40,12 @@ pub fn wait_until_all_run(place: &TestPlace, when: &str) {
     }
 }
 
-/// Starts the guardian if both roles are dead, since neither then restarts the other.
 fn start_if_down(place: &TestPlace) {
     if [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none()) {
         place.start_guardian();
     }
 }
 
-/// Checks that all starts except the last of each instance have ended, with a correct status. Returns the numbers of
-/// known and unknown ends.
 #[track_caller]
 pub fn check_ends(place: &TestPlace, killed: &BTreeMap<u32, Vec<Signal>>) -> (usize, usize) {
     let starts = place.starts();
@@ -71,7 +65,7 @@ pub fn check_ends(place: &TestPlace, killed: &BTreeMap<u32, Vec<Signal>>) -> (us
         match ends.get(&(instance.clone(), *incarnation)) {
             None => assert!(is_last, "the end of {instance}, incarnation {incarnation}, was not recorded"),
             Some(noted) => {
-                // If two signals were sent before the death, either may have caused it.
+                // Either of two signals may have caused the death.
                 let sent = killed.get(pid).into_iter().flatten();
                 let sent: Vec<_> = sent.map(|signal| format!("killed by signal {}", signal.as_raw())).collect();
                 for how in noted {
@@ -92,7 +86,7 @@ fn random_kills_start_nothing_twice(kills: u64, random: &mut Random) {
     let mut killed: BTreeMap<u32, Vec<Signal>> = BTreeMap::new();
     let open = descriptors(place.wait_for_role(RoleLock::Guardian));
     for round in 0..kills {
-        // Guardian, supervisor, instances, or both roles. The ends of children of a dead guardian are unknown.
+        // Ends of a dead guardian's children are unknown.
         let victim: usize = random.pick(&[0, 1, 1, 2, 3, 4, 2, 3, 4, 2, 3, 4, 5]);
         let signal = random.pick(&[Signal::KILL, Signal::TERM, Signal::USR1]);
         if victim == 0 || victim == 5 {

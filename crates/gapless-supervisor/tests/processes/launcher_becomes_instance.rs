@@ -1,5 +1,3 @@
-//! A launcher becomes its instance according to the launch plan, or reports why not.
-
 use super::test_place::{TestPlace, lines, name};
 use gapless_agent::CpuMask;
 use gapless_supervisor::control_groups::ControlGroups;
@@ -26,7 +24,6 @@ pub fn module() -> Module {
         .scenario("superseded_plan_starts_nothing", superseded_plan_starts_nothing)
 }
 
-/// Launches the instance under a shell that runs `before` first. Returns its exit status.
 fn launch_below(place: &TestPlace, before: &str, plan: &LaunchPlan) -> ExitStatus {
     let instance = name("a.1");
     let files = place.directory.instance(&instance);
@@ -79,8 +76,7 @@ fn instance_gets_exactly_its_plan() {
         "Cpus_allowed_list:\t0",
         "0",
         "1",
-        // Without a control group private memory is limited, in KiB. The address space is not: shared regions take much
-        // of it.
+        // Private memory, in KiB; the address space is unlimited because of shared regions.
         "1048576",
         "unlimited",
     ];
@@ -89,7 +85,6 @@ fn instance_gets_exactly_its_plan() {
     assert!(ids[0] == ids[1] && ids[1] == ids[2], "it leads a session and a group: {ids:?}");
     assert_eq!(lines[16..], ["error"]);
 
-    // A missing CPU does not prevent the start.
     let mut plan = script(&place, 2, "echo runs");
     plan.cpus = CpuMask::of(&[0, 1023]);
     assert!(launch(&place, &plan).success());
@@ -160,7 +155,6 @@ fn instance_joins_its_control_group() {
     let is_in =
         told.iter().any(|line| line.ends_with(&format!("{}/a.1", groups.root().file_name().unwrap().display())));
     assert!(is_in, "{told:?}");
-    // Memory is limited either by the group or by the process.
     match std::fs::read_to_string(group.join("memory.max")) {
         Ok(text) => assert_eq!((text.trim(), told.last().unwrap().as_str()), ("1073741824", "unlimited")),
         Err(_) => assert_eq!(told.last().unwrap(), "1048576"),
@@ -177,7 +171,7 @@ fn input_must_be_a_readable_file() {
         input: Some(input.to_owned()),
         ..script(&place, incarnation, text)
     };
-    // The launcher opens the file without blocking, but reads of the program block as usual.
+    // The launcher opens without blocking; the program's reads block as usual.
     let plan = with(1, &input, "cat; sed -n 's/^flags:.*\\(.....\\)$/\\1/p' /proc/$$/fdinfo/0");
     assert!(launch(&place, &plan).success());
     assert_eq!(lines(&plan.log)[0], "from a file");
@@ -205,7 +199,6 @@ fn check_failure(place: &TestPlace, plan: &LaunchPlan, expected: &str) {
     let failure = files.read_launch_failure(plan.incarnation).unwrap().expect("a reason");
     assert!(failure.reason.contains(expected) && !failure.already_runs, "{expected}: {failure:?}");
     assert!(!failure.reason.contains('\n'), "{failure:?}");
-    // The lock is free for the next launcher.
     assert!(files.lock().unwrap().is_some());
 }
 
@@ -234,7 +227,6 @@ fn failures_are_reported_in_one_line() {
     let few = ResourceLimits { files_max: Some(3), ..ResourceLimits::default() };
     check(LaunchPlan { limits: few, ..plan() }, "running sh: Too many open files", true);
 
-    // Without its control group the instance runs, and its log has the reason.
     let plan = LaunchPlan { cgroup: Some("/no/group".into()), ..plan() };
     assert!(launch(&place, &plan).success());
     let told = lines(&plan.log);
@@ -252,7 +244,6 @@ fn failures_are_reported_in_one_line() {
     std::fs::remove_file(instance.path().join("launch")).unwrap();
     let output = place.launcher(instance.name(), 101).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("a.1: not started: there is no intent"), "{output:?}");
-    // Even the directory of the instance is missing.
     std::fs::remove_dir_all(instance.path()).unwrap();
     let output = place.launcher(instance.name(), 102).output().unwrap();
     assert_eq!(output.status.code(), Some(i32::from(STATUS_FAILED)), "{output:?}");
@@ -267,7 +258,6 @@ fn unprivileged_failure_is_reported() {
     plan.program = "/no/such/program".into();
     plan.folder = "/".into();
     plan.identity = Some(UserIdentity { user: NOBODY, group: NOBODY, groups: vec![] });
-    // The first failure leaves a longer reason, which the second one must overwrite completely.
     std::fs::write(place.directory.instance(&name("a.1")).path().with_file_name("x"), "").unwrap();
     check_failure(&place, &plan, "/no/such/program: No such file");
     plan.incarnation = 2;
@@ -282,7 +272,6 @@ fn failure_on_full_disk_is_reported() {
     plan.arguments[2] = place.folder().join("proof").to_str().unwrap().to_owned();
     plan.log = disk.path.join("log");
     let _full = std::fs::write(disk.path.join("filler"), vec![1; 100_000]);
-    // The program runs even if its log is full.
     assert!(launch(&place, &plan).success());
     assert_eq!(lines(&place.folder().join("proof")), ["runs"]);
     plan.incarnation = 2;

@@ -1,5 +1,3 @@
-//! Endless output of an instance neither fills a disk nor delays other processes, and a full disk stops no process.
-
 use super::floor::{are_ready, down, find, place, process, up, wait_for};
 use super::instance_program::{PRINT, STAY};
 use super::test_place::{kill, lines, name};
@@ -11,10 +9,9 @@ use gapless_testkit::wait::until;
 use rustix::process::Signal;
 use std::path::Path;
 
-/// Limit of logs in these tests, bytes. Rotation cuts at multiples of the block size.
+/// Rotation cuts at multiples of the block size.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// `megabytes`: output of one instance.
 pub fn module(megabytes: u64) -> Module {
     Module::new(module_path!())
         .scenario("endless_output_fills_no_disk", move || endless_output_fills_no_disk(megabytes))
@@ -36,11 +33,9 @@ fn endless_output_fills_no_disk(megabytes: u64) {
     let talks = process(&place, "talks", &format!("{PRINT}{megabytes}"), "");
     up(&place, &[limits(BYTES_MAX, 2), talks, process(&place, "other", STAY, "")]);
     let log = place.directory.log(&name("talks.1"));
-    // Commands are answered and dead instances restarted meanwhile.
     let before = wait_for(&place, "both are ready", |status| are_ready(status, 2));
     kill(find(&before, "other.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "the other is back", |status| find(status, "other.1").restarts == 1 && are_ready(status, 2));
-    // A supervisor that is killed during a rotation leaves nothing to repair.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
     until("it has printed all", || !lines(&place.folder().join("printed")).is_empty());
     until("its log is below its limit", || length(&log) < BYTES_MAX);
@@ -69,7 +64,7 @@ fn follower_misses_no_line() {
     let text = String::from_utf8(text).unwrap();
     let numbers = text.lines().filter_map(|line| line.strip_prefix("line ")?.split(' ').next()?.parse::<u64>().ok());
     let numbers: Vec<u64> = numbers.collect();
-    // On a busy machine the first lines may be in a file that was rotated before the follower began.
+    // On a busy machine the first lines may be in a file rotated before the follower began.
     let gap = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]);
     assert!(numbers.len() > 1000 && gap.is_none(), "{} lines from {:?} on, {gap:?}", numbers.len(), numbers.first());
     until("its log is below its limit", || length(&log) < BYTES_MAX);
@@ -83,7 +78,6 @@ fn full_log_disk_stops_nothing() {
     up(&place, &[process(&place, "talks", &format!("{PRINT}4"), &elsewhere), process(&place, "b", STAY, &elsewhere)]);
     let full = wait_for(&place, "the full disk is reported", |status| status.supervisor.problem.is_some());
     assert!(full.supervisor.problem.as_ref().unwrap().contains(disk.path.to_str().unwrap()), "{full:?}");
-    // The instance continues, although its output is lost.
     until("it has printed all", || !lines(&place.folder().join("printed")).is_empty());
     kill(find(&full, "b.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "the dead instance is back", |status| find(status, "b.1").restarts == 1 && are_ready(status, 2));

@@ -1,6 +1,3 @@
-//! A launcher that cannot be forked is retried, a daemonised child is found, and a changed wall clock does not affect
-//! ages.
-
 use super::floor::{are_ready, down, find, is_alive, pids, place, process, up, wait_for};
 use super::instance_program::STAY;
 use super::test_place::{lines, name};
@@ -25,11 +22,10 @@ pub fn module() -> Module {
 
 fn failed_fork_is_retried() {
     let place = place();
-    // A shortage of resources does not count as a failure.
     let restart = "restart = { restarts_max = 1 }";
     let mut client = up(&place, &[process(&place, "a", STAY, restart), process(&place, "b", STAY, "")]);
     let before = wait_for(&place, "both are ready", |status| are_ready(status, 2));
-    // Lowers the limit of descriptors, since RLIMIT_NPROC does not apply to root.
+    // RLIMIT_NPROC does not apply to root.
     let guardian = Pid::from_raw(place.wait_for_role(RoleLock::Guardian) as i32);
     let lowered = Rlimit { current: Some(3), ..getrlimit(Resource::Nofile) };
     let old = prlimit(guardian, Resource::Nofile, lowered).unwrap();
@@ -73,7 +69,6 @@ fn failed_probe_kills_no_instance() {
     let mut client = up(&place, &[instance]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
     std::fs::remove_file(&go).unwrap();
-    // The limit is lowered after the instance has begun, so that the start itself succeeds.
     super::test_place::kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let begun = until_some("another begins", || {
         let status = client.status().unwrap();
@@ -109,7 +104,6 @@ fn descriptor_numbers(pid: u32) -> Vec<u64> {
 fn daemonised_child_is_found() {
     let place = place();
     let away = place.folder().join("away");
-    // Like a daemon: in another session, without a parent that waits.
     let away_path = away.display();
     let script = format!(
         "setsid sh -c 'echo $$ > {away_path}; exec sleep 300' & until [ -s {away_path} ]; do sleep 0.02; done; exit 0"
@@ -129,7 +123,6 @@ fn ages_ignore_the_wall_clock() {
     up(&place, &processes);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
     super::floor::kill_both(&place);
-    // Simulates wall clocks that were years ahead or behind at the start.
     let path = place.directory.instance(&name("a.1")).path().join("lock");
     for unix_time_ms in [9_000_000_000_000_u64, 1] {
         let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();

@@ -1,5 +1,4 @@
-//! Guarantees of guardian, launcher, supervisor and state directory, also when processes die at any moment. One program
-//! without a harness, see `gapless_testkit::scenarios`.
+//! No harness: see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
@@ -31,7 +30,6 @@ mod successor_takes_over;
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
-/// Concurrent scenarios; they spend nearly all of their time waiting.
 const AT_A_TIME: usize = 24;
 
 fn main() -> ExitCode {

@@ -1,5 +1,4 @@
-//! Roles of the program, and a stand-in for the supervisor. It keeps the instances in the file `wanted` running and
-//! records their ends, by the same protocol as the real one.
+//! Roles of the program, and a stand-in for the supervisor, by the real protocol.
 
 use super::instance_program::{STAY, is_over, note};
 use super::test_place::{NO_SUPERVISOR, SUPERVISE, lines, name, plan, roles};
@@ -18,26 +17,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// File in the test directory: wanted instances, one per line.
 pub const WANTED: &str = "wanted";
-/// File in the test directory: while it exists, supervisors also request starts that fail.
+/// While it exists, supervisors also request starts that fail.
 pub const CHORES: &str = "chores";
-/// File in the test directory: while it exists, the real supervisor runs instead of the stand-in.
+/// While it exists, the real supervisor runs.
 pub const REAL: &str = "real";
-/// File with recorded ends: instance, incarnation, and the status or `unknown`.
 pub const ENDS: &str = "ends";
 
 const POINT: &str = "GAPLESS_CRASH_POINT";
-/// Process that must die at the crash point; its children must not.
+/// This process must die; its children must not.
 const POINT_OF: &str = "GAPLESS_TEST_CRASH_POINT_OF";
 
-/// File that arms the next process of a role with a crash point.
 pub fn armed_file(role: &str) -> String {
     format!("armed.{role}")
 }
 
-/// Executes this program again with the crash point that the test has armed for the role, and without that of its
-/// parent.
+/// Without the crash point of its parent.
 fn arm(folder: &Path, role: &str) {
     let this = std::process::id().to_string();
     let is_own = std::env::var(POINT_OF).is_ok_and(|pid| pid == this);
@@ -92,7 +87,6 @@ pub fn run_role_if_asked() {
             launch::run(&directory, &instance, incarnation)
         }
     };
-    // Only the exit code: a role runs no destructors.
     let code = (0..=255).find(|number| ExitCode::from(*number) == code).unwrap();
     std::process::exit(i32::from(code));
 }
@@ -117,7 +111,6 @@ fn supervise(path: &Path) -> ExitCode {
         match supervisor.serve(&mut client) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(_) if is_over(folder) => return ExitCode::SUCCESS,
-            // Reconnects to another guardian.
             Err(error) => eprintln!("{error}"),
         }
     }
@@ -128,7 +121,6 @@ type SupervisionError = gapless_supervisor::SupervisorError;
 struct MinimalSupervisor {
     folder: PathBuf,
     directory: StateDirectory,
-    /// Running instances with their incarnations, and a pidfd for those that are not children of the guardian.
     running: BTreeMap<InstanceName, (u64, Option<OwnedFd>)>,
     chores: u64,
 }
@@ -161,14 +153,12 @@ impl MinimalSupervisor {
                 client.ask(&GuardianRequest::Start { instance: instance.clone(), incarnation: self.chores })?;
             }
             if is_over(&self.folder) {
-                // Instances end by themselves.
                 client.ask(&GuardianRequest::End)?;
                 client.wait(PATIENCE)?;
             }
         }
     }
 
-    /// Determines the running instances: from the guardian, and for all others from their locks.
     fn take_over(&mut self, client: &mut GuardianClient) -> Result<(), SupervisionError> {
         self.running.clear();
         let known = client.list(PATIENCE)?;
@@ -190,7 +180,6 @@ impl MinimalSupervisor {
         Ok(())
     }
 
-    /// Checks an instance that is not a child of the guardian.
     fn check(&mut self, files: &InstanceDirectory, incarnation: u64) -> Result<(), SupervisionError> {
         loop {
             match files.holder()? {
@@ -199,7 +188,6 @@ impl MinimalSupervisor {
                     return Ok(());
                 }
                 Holder::Free { last } => {
-                    // Only an executed start can have ended.
                     if last.is_some_and(|record| record.incarnation == incarnation) {
                         self.end(files.name(), incarnation, None);
                     }
@@ -208,7 +196,6 @@ impl MinimalSupervisor {
                 Holder::Foreign { .. } | Holder::Hidden { .. } => {}
                 Holder::Descendants(orphans) => {
                     for orphan in &orphans {
-                        // Fails if it has died meanwhile.
                         let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                     }
                 }
@@ -230,7 +217,6 @@ impl MinimalSupervisor {
             GuardianMessage::Ended { instance, incarnation, status, .. } => {
                 let failure = self.directory.instance(&instance).read_launch_failure(incarnation)?;
                 if failure.is_some_and(|failure| failure.already_runs) {
-                    // A launcher of a dead guardian runs already.
                     self.running.remove(&instance);
                     self.check(&self.directory.instance(&instance), incarnation)?;
                 } else {
@@ -249,12 +235,10 @@ impl MinimalSupervisor {
 
     fn down(&mut self, client: &mut GuardianClient) -> Result<(), SupervisionError> {
         client.ask(&GuardianRequest::End)?;
-        // Until the guardian has closed the connection. Ends in the meantime are unseen by the next one.
         loop {
             for instance in self.running.keys() {
-                // A launcher may not hold the lock yet, so this is repeated.
+                // A launcher may not hold the lock yet.
                 if let Holder::Recorded { pidfd, .. } = self.directory.instance(instance).holder()? {
-                    // Fails if it has died meanwhile.
                     let _ = pidfd_send_signal(&pidfd, Signal::TERM);
                 }
             }
@@ -262,13 +246,11 @@ impl MinimalSupervisor {
         }
     }
 
-    /// Records an end once, even if it is reported repeatedly.
     fn end(&mut self, instance: &InstanceName, incarnation: u64, status: Option<EndStatus>) {
         if self.running.get(instance).is_some_and(|(number, _)| *number == incarnation) {
             self.running.remove(instance);
         }
         let files = self.directory.instance(instance);
-        // Recorded per instance, unlike in the real supervisor.
         let memory = files.path().join("last-end");
         let last = std::fs::read_to_string(&memory).map_or(0, |text| text.parse().unwrap());
         if last >= incarnation {

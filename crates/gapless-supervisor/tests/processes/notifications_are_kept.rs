@@ -1,5 +1,3 @@
-//! Notifications of an instance reach a supervisor, even a later one. Those of other processes are ignored.
-
 use super::floor::{answered_status, are_ready, down, find, place, process, up, wait_for};
 use super::instance_program::{NOTIFY, ROLE};
 use super::test_place::{TestPlace, kill, lines};
@@ -20,7 +18,6 @@ pub fn module() -> Module {
         .scenario("other_user_can_notify", other_user_can_notify)
 }
 
-/// Place with one instance that reports readiness once the test allows it.
 fn waiting() -> TestPlace {
     let place = place();
     up(&place, &[process(&place, "a", NOTIFY, "ready = \"notify\"")]);
@@ -32,7 +29,6 @@ fn allow_notification(place: &TestPlace) {
     std::fs::write(place.folder().join("ready"), "").unwrap();
 }
 
-/// Waits until the instance has recorded its notification.
 fn wait_for_notification(place: &TestPlace) {
     until("it has spoken", || !lines(&place.folder().join("spoken")).is_empty());
 }
@@ -41,7 +37,7 @@ fn notification_waits_for_supervisor() {
     let place = waiting();
     let guardian = place.wait_for_role(RoleLock::Guardian);
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
-    // Prevents the guardian from starting another supervisor.
+    // Keeps the guardian from starting another supervisor.
     kill(guardian, Signal::STOP);
     kill(supervisor, Signal::KILL);
     until("it is dead", || place.running_as(RoleLock::Supervisor).is_none());
@@ -50,7 +46,6 @@ fn notification_waits_for_supervisor() {
     kill(guardian, Signal::CONT);
     let status = wait_for(&place, "the next supervisor has received it", |status| are_ready(status, 1));
     assert_eq!(find(&status, "a.1").says.as_deref(), Some("fine"));
-    // A further supervisor knows it from the persistent state.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
     let status = wait_for(&place, "the state is known", |status| are_ready(status, 1));
     assert_eq!(find(&status, "a.1").says.as_deref(), Some("fine"));
@@ -76,7 +71,6 @@ fn foreign_notifications_are_ignored() {
     for words in [&b"READY=1"[..], b"WATCHDOG=trigger\nSTATUS=wrong", b"", &[255; 9000], b"READY=1\0"] {
         sender.send_to(words, &path).unwrap();
     }
-    // The instance's own notification follows.
     let before = answered_status(&place);
     assert_eq!(find(&before, "a.1").state, InstanceCondition::Starting);
     allow_notification(&place);

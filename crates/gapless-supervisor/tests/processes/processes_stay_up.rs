@@ -1,5 +1,3 @@
-//! Processes start in dependency order, stay up whichever process is killed, and end completely in reverse order.
-
 use super::floor::{
     answered_status, are_ready, down, find, kill_both, pids, place, process, status, up, wait_for, write,
 };
@@ -63,7 +61,6 @@ fn start_in_order_and_end_in_reverse() {
         }
     }
     assert_eq!(ended, ["late", "early", "early"]);
-    // Starts again, with new incarnations.
     up(&place, &processes);
     wait_for(&place, "all are ready again", |status| are_ready(status, 3));
     down(&place);
@@ -101,7 +98,6 @@ fn killed_supervisor_is_replaced() {
         assert!(are_ready(&after, 4));
         assert_eq!(find(&after, "a.3").restarts, 1);
     }
-    // The new supervisor observes ends.
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 4));
     assert_eq!(
@@ -121,7 +117,7 @@ fn killed_guardian_is_replaced() {
         status.supervisor.guardian_process_id.is_some_and(|pid| pid != guardian)
     });
     assert_eq!((pids(&after), find(&after, "a.1").restarts), (pids(&before), 0));
-    // The process has lost its parent, so its exit status is unknown.
+    // The process has lost its parent: its exit status is unknown.
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
     assert_eq!(find(&after, "a.1").last_end, Some(InstanceEnd::Unseen));
@@ -197,7 +193,6 @@ fn status_without_a_supervisor() {
     let dying = find(&found, "dying.1");
     assert_eq!(dying.last_end, Some(InstanceEnd::Status(EndStatus::Exited(7))));
     assert!(dying.last_lines.iter().any(|line| line.ends_with(" runs")), "{dying:?}");
-    // State of another boot is ignored.
     let mut memory: serde_json::Value = place.directory.read_state().unwrap().unwrap();
     memory["boot"] = "another".into();
     place.directory.write_state(&memory).unwrap();
@@ -210,7 +205,6 @@ fn status_without_a_supervisor() {
 }
 
 fn wait_ends_when_no_role_is_left() {
-    // The supervisor of this place is a stand-in and accepts no commands.
     let place = TestPlace::new();
     let path = place.directory.path();
     assert!(connect_if_any(path, PATIENCE).unwrap().is_none());
@@ -218,7 +212,7 @@ fn wait_ends_when_no_role_is_left() {
     assert!(connect_if_any(path, Duration::from_millis(1)).is_err());
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| connect_if_any(path, PATIENCE));
-        // A role that has not taken its lock yet would start the other one again.
+        // A role without its lock would start the other one again.
         for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
             place.wait_for_role(role_lock);
         }
@@ -262,7 +256,6 @@ fn crash_loop_is_held() {
     assert_eq!((instance.restarts, &instance.last_end), (2, &Some(InstanceEnd::Status(EndStatus::Exited(7)))));
     assert!(instance.last_lines.iter().any(|line| line.ends_with(" runs")), "{instance:?}");
     assert_eq!(place.starts().keys().filter(|(instance, _)| instance.process() == "a").count(), 3);
-    // The state survives in a new supervisor.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
     wait_for(&place, "it is held", |status| find(status, "a.1").state == InstanceCondition::Held);
     drop(client);
@@ -295,7 +288,6 @@ fn invalid_configuration_is_rejected() {
     let after = answered_status(&place);
     assert_eq!(pids(&after), pids(&before));
     assert!(after.supervisor.problem.as_ref().unwrap().contains("/nowhere/at/all"));
-    // A long list of errors is cut in status and answer.
     let many = (0..400).map(|number| format!("[process.p{number}]\ncommand = [\"/nowhere/at/all\"]\n")).collect();
     write(&place, &[many]);
     client.request(&SupervisorRequest::Up { path: path.clone() }).unwrap_err();
@@ -345,7 +337,6 @@ fn random_kills_start_nothing_twice(random: &mut Random) {
                 if let gapless_supervisor::state_directory::Holder::Recorded { pidfd, .. } =
                     place.directory.instance(&name(instance)).holder().unwrap()
                 {
-                    // Fails if it has died meanwhile.
                     let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
                 }
             }

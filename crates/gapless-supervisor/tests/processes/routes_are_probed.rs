@@ -1,6 +1,3 @@
-//! Instances with routes: readiness by route, and kills of instances that do not answer pings, even if they are never
-//! seen to end.
-
 use super::floor::{answered_status, are_ready, down, find, place, process, up, wait_for};
 use super::instance_program::STAY;
 use super::serving_program::{FOR_EVER, ROUTE, SERVE, SERVE_IN_50_MS, SERVE_LATE, WORKERS};
@@ -29,7 +26,7 @@ pub fn module() -> Module {
 }
 
 const READY: &str = "ready = { route = \"answer\" }\n";
-/// Long timeouts, so that a live instance answers on a busy machine.
+/// A live instance answers in this time, even on a busy machine.
 const PING: &str = "ping = { every = \"100 ms\", within = \"1 s\", failures_max = 3 }\n";
 
 fn pid(status: &SupervisionStatus, instance: &str) -> u32 {
@@ -52,7 +49,6 @@ fn events(place: &TestPlace) -> String {
     std::fs::read_to_string(place.directory.events()).unwrap()
 }
 
-/// Waits until the instance was killed for missing answers, and is ready again.
 #[track_caller]
 fn wait_for_stuck(place: &TestPlace, instance: &str, ready: usize) -> SupervisionStatus {
     let after = wait_for(place, "it was killed, and is back", |status| {
@@ -92,7 +88,6 @@ fn own_route_makes_an_instance_ready() {
     let begun = Instant::now();
     wait_for(&place, "the others are ready, too", |status| are_ready(status, 3));
     println!("an instance was seen as ready {:?} after it was allowed to serve", begun.elapsed());
-    // A new supervisor finds the same states.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
     wait_for(&place, "the same states", |status| are_ready(status, 3) && find(status, "none.1").state == starting);
     down(&place);
@@ -102,7 +97,6 @@ fn stopped_instance_is_killed() {
     let place = place();
     up(&place, &[process(&place, "a", SERVE, &format!("instances = 2\n{READY}{PING}"))]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // Pings are answered for a while.
     std::thread::sleep(Duration::from_millis(500));
     kill(pid(&before, "a.1"), Signal::STOP);
     let after = wait_for_stuck(&place, "a.1", 2);
@@ -127,7 +121,6 @@ fn busy_instance_is_not_killed() {
     up(&place, &[process(&place, "a", SERVE, &format!("{READY}{ping}"))]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
     let caller = caller(&place);
-    // Many more calls than workers, queued before each ping.
     let calls: Vec<Call<u32>> = (0..20).map(|_| caller.start_with(50, &patient())).collect();
     for call in calls {
         assert_eq!(call.wait(), Ok(pid(&before, "a.1")));
@@ -152,7 +145,6 @@ fn hostile_files_in_domain_are_ignored() {
     up(&place, &[process(&place, "a", SERVE, &format!("instances = 2\n{READY}{PING}"))]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
     let domain = place.directory.path().join("domain");
-    // Files that are not sockets, and a listener that never answers.
     for number in 0..4_u128 {
         std::fs::write(domain.join(format!("copy-{number:032x}.sock")), "nothing").unwrap();
     }
@@ -188,7 +180,7 @@ fn replacement_serves_soon() {
         });
         silences.push(begun.elapsed());
         wait_for(&place, "it is ready", |status| are_ready(status, 1));
-        // Longer than `healthy_after`, so that the restart does not back off.
+        // Longer than `healthy_after`: no backoff.
         std::thread::sleep(Duration::from_millis(50));
     }
     println!("from the death of an instance to the first reply of the next, which serves after 50 ms: {silences:?}");

@@ -1,5 +1,3 @@
-//! Of any number of concurrent launchers of one instance, exactly one becomes it.
-
 use super::instance_program::{CLOSE, EXIT, STAY};
 use super::test_place::{TestPlace, name};
 use gapless_supervisor::launch::STATUS_ALREADY;
@@ -22,8 +20,6 @@ fn start(place: &TestPlace, instance: &str, incarnation: u64) -> Process {
     Process::start_as(command.stderr(Stdio::null()))
 }
 
-/// Launchers of the same plan, and of a plan that another supervisor has replaced in between. Some instances exit at
-/// once.
 fn concurrent_launchers_start_once(rounds: u64, random: &mut Random) {
     let place = TestPlace::without_supervisor();
     let instance = name("a.1");
@@ -41,7 +37,6 @@ fn concurrent_launchers_start_once(rounds: u64, random: &mut Random) {
         }
         let mut second = start(&place, "a.1", incarnation);
         if wish == STAY {
-            // One launcher stays, the other exits.
             until("one launcher has exited", || first.ended().is_some() || second.ended().is_some());
             let holder = || place.directory.instance(&instance).holder().unwrap();
             until("the other runs", || {
@@ -57,7 +52,7 @@ fn concurrent_launchers_start_once(rounds: u64, random: &mut Random) {
             let gave_way = codes.iter().filter(|code| **code == Some(i32::from(STATUS_ALREADY))).count();
             assert!(ran + gave_way == 2 && (ran == 1 || ran == 2 && replaced), "{codes:?}");
         }
-        // Instances detect duplicates themselves, and `starts` panics on a start that is recorded twice.
+        // Instances detect duplicates themselves; `starts` panics on a start recorded twice.
         place.check_starts();
     }
     let starts = place.starts().len() as u64;

@@ -1,5 +1,4 @@
-//! A silent supervisor or guardian delays no command, a removed socket is reopened, and an instance whose files were
-//! removed does not run twice. `faults` covers the kill of silent roles.
+//! `faults` covers kills of silent roles.
 
 use super::floor::{are_ready, down, find, is_alive, pids, place, process, up, wait_for, write};
 use super::instance_program::{NOTIFY, STAY};
@@ -55,7 +54,6 @@ fn shutdown_of_silent_roles_times_out() {
     assert!(error.contains("does not answer within 0.5 s; what was asked for may still be done"), "{error}");
     assert!(error.ends_with(&ends_with), "{error}");
     both.into_iter().for_each(|pid| kill(pid, Signal::CONT));
-    // The request was received.
     until("no role runs", || both.into_iter().all(|pid| !is_alive(pid)));
     assert_eq!(place.directory.read_config_in_force().unwrap(), None);
 }
@@ -64,7 +62,6 @@ fn unrecorded_shutdown_is_an_error() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "")]);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    // Directories cannot be replaced or removed like files.
     for file in ["config-in-force", "memory"].map(|name| place.directory.path().join(name)) {
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir_all(file.join("inside")).unwrap();
@@ -133,7 +130,6 @@ fn removed_directory_prevents_a_start() {
     until("the guardian has ended with them", || !is_alive(guardian));
     again(&place).unwrap();
     wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // The place still has the removed directory open.
     let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
     client.ask(&SupervisorRequest::Down).unwrap();
     assert_eq!(until_some("it has ended", || client.next(PATIENCE).unwrap()), SupervisorAnswer::Done);
@@ -148,7 +144,6 @@ fn up_takes_over_from_dying_roles() {
         let both = [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.wait_for_role(role_lock));
         both.into_iter().for_each(|pid| kill_if_there(pid, Signal::STOP));
         both.into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL));
-        // Immediately, while their locks are still held and their sockets still accept.
         up(&place, &processes);
         let after = wait_for(&place, "a supervisor runs", |status| are_ready(status, 2));
         assert_eq!(pids(&after), pids(&before));

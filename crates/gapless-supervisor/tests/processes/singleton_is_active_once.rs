@@ -1,5 +1,3 @@
-//! One instance of a singleton is active and the others are standbys, whichever process dies.
-
 use super::floor::{are_ready, down, find, kill_both, place, process, status, up, wait_for};
 use super::instance_program::SINGLE;
 use super::test_place::{TestPlace, kill, name};
@@ -65,7 +63,6 @@ fn standby_takes_over_without_roles() {
     let after =
         wait_for(&place, "the dead instance is a standby again", |status| is_good(status) && active(status) != second);
     assert_eq!(find(&after, &second.to_string()).restarts, 1);
-    // A new supervisor sees the same state.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
     let last = wait_for(&place, "another supervisor sees it", is_good);
     assert_eq!(active(&last), active(&after));
@@ -84,7 +81,6 @@ fn commands_keep_one_active() {
     let before = wait_for(&place, "two are standbys", |status| has_one_active(status, 2));
     assert_eq!(active(&before), name("a.1"));
 
-    // Standbys are replaced first, so that the active instance changes only once.
     let starts = place.starts().len();
     client.change(OperatorCommand::Reload(vec!["a".to_owned()])).unwrap();
     let pids = |status: &SupervisionStatus| {
@@ -111,7 +107,6 @@ fn commands_keep_one_active() {
     down(&place);
 }
 
-/// Launchers of three instances without a supervisor; each is restarted after its kill.
 fn random_kills_leave_one_active(rounds: u64, random: &mut Random) {
     let place = TestPlace::without_supervisor();
     let instances = ["b.1", "b.2", "b.3"];
@@ -129,7 +124,6 @@ fn random_kills_leave_one_active(rounds: u64, random: &mut Random) {
         running[index].1.wait();
         running[index] = start(instances[index]);
         if random.happens(200) {
-            // One of the launchers has called exec.
             until_some("one is active", || {
                 let starts = place.starts();
                 let is_active = |(instance, (incarnation, _)): &(&&str, &(u64, Process))| {

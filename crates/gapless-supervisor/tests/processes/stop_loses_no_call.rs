@@ -1,6 +1,3 @@
-//! An instance with routes finishes its calls before it gets its stop signal. So reloads and scaling down lose no call,
-//! even of callers that do not retry.
-
 use super::floor::{are_ready, down, find, place, process, up, wait_for};
 use super::serving_program::{FOR_EVER, ROUTE, SERVE, WORKERS};
 use super::test_place::{TestPlace, kill};
@@ -46,7 +43,6 @@ fn once() -> CallOptions {
     }
 }
 
-/// Continuous calls without retries, until it ends.
 struct Traffic {
     is_over: Arc<AtomicBool>,
     made: Arc<AtomicU64>,
@@ -60,7 +56,6 @@ impl Traffic {
             let (caller, is_over, made) = (caller(place), Arc::clone(&is_over), Arc::clone(&made));
             std::thread::spawn(move || {
                 let mut failed = Vec::new();
-                // Calls of different durations.
                 for ms in (number..).map(|count| count % 4) {
                     if is_over.load(Ordering::SeqCst) {
                         break;
@@ -75,7 +70,6 @@ impl Traffic {
         Self { is_over, made, threads }
     }
 
-    /// Waits for more calls.
     fn go_on(&self) {
         let before = self.made.load(Ordering::SeqCst);
         until("calls go on", || self.made.load(Ordering::SeqCst) > before + 20);
@@ -125,7 +119,6 @@ fn killed_supervisor_loses_no_call(random: &mut Random) {
         traffic.go_on();
         let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
         client.change(OperatorCommand::Reload(vec!["a".to_owned()])).unwrap();
-        // The first kills follow at once: an answered request is persisted.
         let pause_ms = if round < 2 { 0 } else { random.below(120) };
         std::thread::sleep(Duration::from_millis(pause_ms));
         kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
@@ -146,7 +139,6 @@ fn unconfigured_routes_are_drained() {
     client.change(OperatorCommand::Scale(vec![("a".to_owned(), 3)])).unwrap();
     let all = wait_for(&place, "they run", |status| are_ready(status, 3));
     let caller = caller(&place);
-    // Wait until the caller knows all instances.
     let mut unseen: Vec<u32> = all.instances.iter().filter_map(|instance| instance.process_id).collect();
     until("each answers", || {
         let calls: Vec<Call<u32>> = (0..3 * WORKERS).map(|_| caller.start_with(5, &once())).collect();

@@ -1,5 +1,3 @@
-//! A supervisor is killed in the middle of an operation; its successor completes it and repeats nothing.
-
 use super::floor::{are_ready, down, find, is_alive, place, up, wait_for};
 use super::test_place::{TestPlace, kill, lines, name};
 use gapless_supervisor::control::protocol::InstanceCondition;
@@ -19,12 +17,11 @@ pub fn module() -> Module {
         .scenario("descendants_keep_the_grace_period", descendants_keep_the_grace_period)
 }
 
-/// Records each SIGTERM, and exits with 0 after one once the file `go` exists. Creates the file `up` once its trap is
-/// set.
+/// Exits with 0 after SIGTERM once the file `go` exists; creates `up` once its trap is set.
 const SLOW: &str = "trap 'echo TERM >> terms; stop=1' TERM; echo up > up; \
                     until [ -e go ] && [ \"$stop\" ]; do sleep 0.02; done; exit 0";
 
-/// Waits for the trap: a process counts as ready at its start, before its shell has set it.
+/// A process counts as ready before its shell has set the trap.
 fn wait_for_trap(place: &TestPlace) {
     until("the trap is set", || !lines(&place.folder().join("up")).is_empty());
 }
@@ -37,7 +34,6 @@ fn go(place: &TestPlace) {
     std::fs::write(place.folder().join("go"), "").unwrap();
 }
 
-/// Kills the supervisor. Returns the status of its successor, and a connection to it.
 fn replace_supervisor(place: &TestPlace) -> (SupervisionStatus, ControlClient) {
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
     kill(supervisor, Signal::KILL);
@@ -122,7 +118,6 @@ fn descendants_keep_the_grace_period() {
         let status = wait_for(&place, "the supervisor answers", |_| true);
         assert_eq!(find(&status, "a.1").state, InstanceCondition::Stopping);
     }
-    // The next supervisor respects the grace period as well.
     let (after, _) = replace_supervisor(&place);
     assert_eq!(find(&after, "a.1").state, InstanceCondition::Stopping);
     go(&place);

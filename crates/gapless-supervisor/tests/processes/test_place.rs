@@ -1,5 +1,3 @@
-//! [`TestPlace`]: a state directory for a test, with helpers. Dropping it kills all processes that were started there.
-
 use super::instance_program::{DOUBLES, ROLE, STARTS, TEST};
 use gapless_supervisor::control_groups::ControlGroups;
 use gapless_supervisor::guardian::protocol::{GuardianMessage, GuardianRequest};
@@ -15,9 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Argument before a role.
 pub const SUPERVISE: &str = "supervise";
-/// File in the test directory: while it exists, supervisors exit at once.
+/// While this file exists, supervisors exit at once.
 pub const NO_SUPERVISOR: &str = "no-supervisor";
 
 pub struct TestPlace {
@@ -38,7 +35,6 @@ pub fn state_of(folder: &Path) -> PathBuf {
 }
 
 impl TestPlace {
-    /// Creates a place for the stand-in, which starts the instances in the file `wanted`.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&state_of(folder.path()), None).unwrap();
@@ -46,7 +42,7 @@ impl TestPlace {
         Self { folder, directory }
     }
 
-    /// Creates a place where supervisors exit at once, because the test acts as the supervisor.
+    /// The test acts as the supervisor.
     pub fn without_supervisor() -> Self {
         let place = Self::new();
         std::fs::write(place.folder().join(NO_SUPERVISOR), "").unwrap();
@@ -57,12 +53,10 @@ impl TestPlace {
         self.folder.path()
     }
 
-    /// Launch plan of an instance that runs the tests' own program.
     pub fn plan(&self, instance: &InstanceName, incarnation: u64, wish: &str) -> LaunchPlan {
         plan(self.folder(), &self.directory, instance, incarnation, wish)
     }
 
-    /// Command of a launcher, without a guardian.
     pub fn launcher(&self, instance: &InstanceName, incarnation: u64) -> Command {
         let directory = self.directory.path().to_owned();
         let mut command = this_program();
@@ -78,17 +72,14 @@ impl TestPlace {
         files.write_launch(&self.plan(instance, incarnation, wish)).unwrap();
     }
 
-    /// Starts a guardian, as `gapless up` does. It may be dead on return if it dies at its start.
     pub fn start_guardian(&self) {
         guardian::start_if_missing(&self.directory, &roles(), PATIENCE).unwrap();
     }
 
-    /// Connects to the guardian, as a supervisor does. Waits while another one is connected.
     pub fn connect(&self) -> GuardianClient {
         GuardianClient::connect_or_start(&self.directory, &roles(), PATIENCE).unwrap()
     }
 
-    /// Writes a launch plan and has it started. Returns the process id.
     pub fn start(&self, client: &mut GuardianClient, instance: &str, incarnation: u64, wish: &str) -> u32 {
         let instance = name(instance);
         self.write_plan(&instance, incarnation, wish);
@@ -103,7 +94,7 @@ impl TestPlace {
         }
     }
 
-    /// Recorded starts: process id by instance and incarnation. Panics on a duplicate.
+    /// Panics on a duplicate.
     pub fn starts(&self) -> BTreeMap<(InstanceName, u64), u32> {
         let mut starts = BTreeMap::new();
         for line in lines(&self.folder().join(STARTS)) {
@@ -115,7 +106,6 @@ impl TestPlace {
         starts
     }
 
-    /// Checks that no start or instance was duplicated.
     #[track_caller]
     pub fn check_starts(&self) {
         self.starts();
@@ -128,7 +118,6 @@ impl TestPlace {
         until_some(&format!("{instance} of incarnation {incarnation} runs"), || self.starts().get(&key).copied())
     }
 
-    /// Process that holds the lock of a role.
     pub fn running_as(&self, role_lock: RoleLock) -> Option<u32> {
         match self.directory.role_holder(role_lock).unwrap() {
             Holder::Recorded { record, .. } => Some(record.process.process_id),
@@ -163,7 +152,6 @@ pub fn plan(
         cpus: None,
         limits: Default::default(),
         cgroup: None,
-        // A singleton, so that the crash points of standbys are passed as well.
         singleton: (instance.process() == "b").then(|| state.singleton_lock("b").unwrap()),
         log: state.log(instance),
         notify_socket: None,
@@ -172,7 +160,7 @@ pub fn plan(
 
 impl Drop for TestPlace {
     fn drop(&mut self) {
-        // Repeated, because roles restart each other until all are dead.
+        // Roles restart each other until all are dead.
         let is_quiet = || {
             let mut held = 0;
             let mut kill = |holder: Holder| {
@@ -183,7 +171,6 @@ impl Drop for TestPlace {
                 };
                 held += pidfds.len();
                 for pidfd in &pidfds {
-                    // Fails if it has died meanwhile.
                     let _ = pidfd_send_signal(pidfd, Signal::KILL);
                 }
             };
@@ -230,7 +217,6 @@ impl Drop for TestPlace {
     }
 }
 
-/// Next message of the guardian that matches; others are ignored.
 #[track_caller]
 pub fn next_message(client: &mut GuardianClient, is_meant: impl Fn(&GuardianMessage) -> bool) -> GuardianMessage {
     until_some("the expected message arrives", || {
@@ -253,7 +239,6 @@ pub fn kill(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
 
-/// Same as [`kill`], for a process that may have died meanwhile.
 pub fn kill_if_there(pid: u32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), signal);
 }
@@ -266,7 +251,6 @@ pub fn descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
-/// Children of a process, with their states.
 pub fn children(pid: u32) -> Vec<(u32, char)> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -279,7 +263,6 @@ pub fn children(pid: u32) -> Vec<(u32, char)> {
     children.collect()
 }
 
-/// Waits until a process has reaped all dead children.
 #[track_caller]
 pub fn no_zombies(pid: u32) {
     until("all dead children are reaped", || children(pid).iter().all(|(_, state)| *state != 'Z'));

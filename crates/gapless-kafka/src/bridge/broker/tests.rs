@@ -1,5 +1,3 @@
-//! Clients that fail, and the certainty of reports, by librdkafka's mock cluster.
-
 use super::*;
 use crate::client::TopicSpec;
 use crate::client::faults::FaultyCluster;
@@ -55,7 +53,6 @@ fn marks_need_a_place() {
     assert!(is_appended(DeliveryToken::Request(RequestId(7))) && !is_appended(DeliveryToken::Mark(1)));
 }
 
-/// A broker of a bridge, with both topics.
 fn opened(faults: &FaultyCluster) -> BrokerClients {
     let topics = OwnTopics {
         inbox: TopicSpec::inbox("test.inbox.a", Duration::from_secs(60), Compression::None),
@@ -68,7 +65,6 @@ fn opened(faults: &FaultyCluster) -> BrokerClients {
     broker
 }
 
-/// The next input that is wanted.
 fn until_input(broker: &mut BrokerClients, name: &str, is_wanted: impl Fn(&BridgeInput) -> bool) -> BridgeInput {
     until_some(name, || {
         let mut inputs = VecDeque::new();
@@ -107,7 +103,6 @@ fn a_failed_producer_is_opened_again() {
         matches!(input, BridgeInput::Delivered { token: DeliveryToken::Ping, .. })
     });
     assert!(matches!(delivered, BridgeInput::Delivered { result: Ok(_), .. }), "{delivered:?}");
-    // Topics that are made again do not start the bridge a second time.
     broker.producer = None;
     assert_eq!(broker.open().unwrap(), []);
 }

@@ -1,5 +1,3 @@
-//! [`Drains`]: instances that are being drained, and those that are finished.
-
 use super::protocol::WatchRequests;
 use super::route_offers::RouteOffers;
 use crate::instance_name::InstanceName;
@@ -8,18 +6,16 @@ use gapless_rpc::Domain;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Instances that are being drained, and those that are finished.
+/// Instances being drained, and finished ones.
 #[derive(Debug, Default)]
 pub struct Drains {
-    /// Process and route.
     asked: BTreeSet<(u32, String)>,
     over: BTreeSet<(InstanceName, u64)>,
     are_waiting: bool,
 }
 
 impl Drains {
-    /// Starts wanted drains and returns the instances that have finished since the last call. Without a domain, all
-    /// count as finished.
+    /// Starts wanted drains and returns newly finished ones; without a domain, all count as finished.
     pub fn poll(&mut self, requests: &WatchRequests, domain: Option<&Domain>) -> Vec<(InstanceName, u64)> {
         let mut over = Vec::new();
         let mut wanted = BTreeSet::new();
@@ -59,17 +55,14 @@ impl Drains {
         if !self.asked.insert((process_id, route.to_owned())) {
             return;
         }
-        // Progress is seen in the served routes, so do not wait here.
         if let Err(error) = domain.drain_route(route, Some(process_id), Duration::ZERO) {
             tracing::warn!("process {process_id} is to finish {route}: {error}");
         }
     }
 }
 
-/// State of a domain at one time.
 struct DomainView {
     has_discovered: bool,
-    /// Processes with counters in the domain whose routes are not known yet.
     unheard: Vec<u32>,
     offered: RouteOffers,
 }

@@ -1,13 +1,4 @@
-//! [`RouteObserver`]: routes that instances serve in the domain, with pings and drains. Runs on a thread of its own,
-//! which may block; the thread of the supervisor never does.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | `watcher` | the thread |
-//! | `drains` | instances that are being drained |
-//! | `route_offers` | served routes, by instance |
-//! | `pings` | liveness of one instance, as a state machine without clock or processes |
-//! | `protocol` | messages between the two threads |
+//! [`RouteObserver`]: pings and drains on a thread of its own, which may block; the supervisor's thread never does.
 
 mod drains;
 mod pings;
@@ -26,12 +17,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use watcher::Watcher;
 
-/// Handle of the thread that watches a domain. Dropping it ends the thread, which leaves the domain.
+/// Handle of the thread that watches a domain; dropping it ends the thread.
 pub struct RouteObserver {
     domain: PathBuf,
     commands: Sender<WatcherCommand>,
     reports: Receiver<WatcherReport>,
-    /// Readable when there are reports.
     waker: Arc<OwnedFd>,
     requests: WatchRequests,
     /// Reason for which the domain cannot be watched.
@@ -59,7 +49,6 @@ impl RouteObserver {
     pub fn set_requests(&mut self, requests: WatchRequests) {
         if requests != self.requests {
             self.requests = requests;
-            // A dead thread is noticed at the next report.
             let _ = self.commands.send(WatcherCommand::Watch(self.requests.clone()));
         }
     }
@@ -76,16 +65,14 @@ impl RouteObserver {
         }
     }
 
-    /// Clears the wake-up. Call it before taking reports: later reports wake up again.
+    /// Clears the wake-up; call it before taking reports, since later ones wake up again.
     pub fn silence(&self) {
-        // Non-blocking; the result does not matter, since all reports are taken.
         let _ = rustix::io::read(&self.waker, &mut [0; 8]);
     }
 }
 
 impl Drop for RouteObserver {
     fn drop(&mut self) {
-        // The thread may have ended.
         let _ = self.commands.send(WatcherCommand::End);
     }
 }

@@ -1,5 +1,4 @@
-//! [`Pings`]: liveness of one instance, as a state machine. It knows neither clocks nor processes: inputs are events
-//! and times, outputs are steps.
+//! [`Pings`]: liveness of one instance, as a state machine without clocks or processes.
 
 use super::protocol::PingOutcome;
 use crate::config::process::PingConfig;
@@ -10,7 +9,6 @@ pub struct Pings {
     config: PingConfig,
     next: Instant,
     pending: Option<PendingPing>,
-    /// Consecutive failures.
     failures: u32,
     is_over: bool,
 }
@@ -18,17 +16,13 @@ pub struct Pings {
 #[derive(Clone, Copy, Debug)]
 struct PendingPing {
     until: Instant,
-    /// Number of the question; `None` while it could not be sent.
     question: Option<u64>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum PingStep {
-    /// Wait until [`Pings::next`] or an event.
     Wait,
-    /// Send a ping; call [`Pings::sent`] once it was sent.
     Ask,
-    /// The instance is hung. Final.
     Stuck(String),
 }
 
@@ -76,7 +70,7 @@ impl Pings {
         self.pending.iter_mut().for_each(|pending| pending.question = Some(number));
     }
 
-    /// Records the end of a question; ignores questions of other instances.
+    /// Ends a question; ignores those of other instances.
     pub fn answered(&mut self, number: u64, answer: PingOutcome) -> PingStep {
         if self.pending.is_none_or(|pending| pending.question != Some(number)) {
             return PingStep::Wait;
@@ -107,7 +101,6 @@ impl Pings {
     }
 }
 
-/// Delay of a look after which the timeout of a ping is no evidence.
 const LATE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
@@ -152,7 +145,6 @@ mod tests {
         for number in 0..6 {
             let Some(now) = pings.next() else { break };
             steps.push(pings.poll(now, true));
-            // The second ping cannot be sent, as its table is missing.
             if number != 2 {
                 pings.sent(number);
             }

@@ -1,5 +1,3 @@
-//! Messages between the threads: [`WatcherCommand`] to the watcher, [`WatcherReport`] from it.
-
 use crate::config::process::PingConfig;
 use crate::instance_name::InstanceName;
 use crate::supervision::event::ProcessEvent;
@@ -20,37 +18,23 @@ pub type WatchRequests = BTreeMap<InstanceName, WatchRequest>;
 
 #[derive(Debug)]
 pub enum WatcherCommand {
-    /// Replaces the set of watched instances.
     Watch(WatchRequests),
-    /// The served routes may have changed.
     Changed,
-    Answered {
-        question: u64,
-        answer: PingOutcome,
-    },
-    /// End the thread.
+    Answered { question: u64, answer: PingOutcome },
     End,
 }
 
 /// End of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PingOutcome {
-    /// Any reply of the instance.
     Answered,
-    /// Timeout.
     TimedOut,
-    /// Not delivered: the instance is gone, or takes no calls.
     NotDelivered,
 }
 
 #[derive(Debug)]
 pub enum WatcherReport {
     Happened(ProcessEvent),
-    /// An instance has finished its calls, or drains cannot be observed because the domain cannot be watched.
-    Drained {
-        instance: InstanceName,
-        incarnation: u64,
-    },
-    /// Reason for which the domain cannot be watched; `None` once it can be again.
+    Drained { instance: InstanceName, incarnation: u64 },
     Problem(Option<String>),
 }

@@ -1,5 +1,3 @@
-//! [`RouteOffers`]: served routes of the domain, by instance.
-
 use crate::process_facts::session;
 use gapless_rpc::domain::{KnownRoute, KnownRouteState};
 use std::collections::HashMap;
@@ -14,7 +12,6 @@ pub struct RouteOffer {
     pub route: String,
     pub process_id: u32,
     pub is_open: bool,
-    /// Session leader: an instance leads a session, to which its children belong.
     leader: u32,
 }
 
@@ -28,7 +25,7 @@ impl RouteOffers {
         Self { all: offers.collect() }
     }
 
-    /// Routes of an instance with this process, including those of its children.
+    /// Routes of an instance with this process and its children.
     pub fn by(&self, process_id: u32) -> impl Iterator<Item = &RouteOffer> {
         self.all.iter().filter(move |offer| offer.process_id == process_id || offer.leader == process_id)
     }

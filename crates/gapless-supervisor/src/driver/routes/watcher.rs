@@ -1,6 +1,4 @@
-//! [`Watcher`]: the thread that watches the domain. It sleeps until a message or a deadline. Data of other processes in
-//! the domain is read by `gapless-rpc`, which validates it; if the thread dies regardless, the supervisor starts
-//! another one.
+//! `gapless-rpc` validates data of other processes; if this thread dies regardless, the supervisor starts another one.
 
 use super::drains::Drains;
 use super::pings::{PingStep, Pings};
@@ -21,11 +19,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// Pause before another attempt to open the domain.
 const REOPEN_PAUSE: Duration = Duration::from_millis(500);
-/// Poll interval for drains.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Payload limit of a ping and its reply, bytes; neither carries a payload of ours.
 const PAYLOAD_LENGTH_MAX: usize = 64 << 10;
 
 pub struct Watcher {
@@ -37,7 +32,6 @@ pub struct Watcher {
     open_at: Instant,
     problem: Option<String>,
     requests: WatchRequests,
-    /// Instances that were reported as ready.
     ready: BTreeSet<(InstanceName, u64)>,
     pings: BTreeMap<(InstanceName, u64), Pings>,
     drains: Drains,
@@ -46,7 +40,7 @@ pub struct Watcher {
 }
 
 struct OpenDomain {
-    /// By route. Kept while instances are pinged, because instances stay connected to a caller.
+    /// Kept while instances are pinged: they stay connected to a caller.
     callers: BTreeMap<String, Caller<Vec<u8>, Vec<u8>>>,
     _watch: RouteWatch,
     domain: Domain,
@@ -76,7 +70,7 @@ impl Watcher {
         }
     }
 
-    /// Runs until [`WatcherCommand::End`], or until the thread of the supervisor has ended.
+    /// Runs until [`WatcherCommand::End`] or the end of the supervisor's thread.
     pub fn run(mut self, commands: &Receiver<WatcherCommand>) {
         loop {
             self.open();
@@ -139,7 +133,6 @@ impl Watcher {
         }
     }
 
-    /// Opens the domain, if it is closed and a retry is due.
     fn open(&mut self) {
         let now = Instant::now();
         if self.domain.is_some() || now < self.open_at {
@@ -206,7 +199,6 @@ impl Watcher {
         }
     }
 
-    /// Starts drains and reports those that are finished.
     fn check_drains(&mut self) {
         let domain = self.domain.as_ref().map(|open| &open.domain);
         for (instance, incarnation) in self.drains.poll(&self.requests, domain) {
@@ -214,7 +206,6 @@ impl Watcher {
         }
     }
 
-    /// Sends a ping and returns its number; `None` if the process cannot be reached now.
     fn ask(&mut self, route: &str, process_id: u32, within: Duration) -> Option<u64> {
         let call = self.domain.as_mut()?.ask(route, process_id, within);
         let call = call.inspect_err(|error| tracing::warn!("asking process {process_id}: {error}")).ok()??;
@@ -226,7 +217,6 @@ impl Watcher {
                 Err(CallError::TimedOut { .. }) => PingOutcome::TimedOut,
                 Err(_) => PingOutcome::NotDelivered,
             };
-            // The watcher may have ended.
             let _ = commands.send(WatcherCommand::Answered { question, answer });
         });
         Some(question)
@@ -237,7 +227,6 @@ impl Watcher {
     }
 
     fn report(&self, report: WatcherReport) {
-        // The supervisor may have ended.
         let _ = self.reports.send(report);
         wake_fd::ring(&self.waker);
     }
@@ -251,7 +240,6 @@ impl Watcher {
 }
 
 impl OpenDomain {
-    /// Sends a ping; `None` if the process cannot be reached now.
     fn ask(&mut self, route: &str, process_id: u32, within: Duration) -> Result<Option<Call<Vec<u8>>>, Box<dyn Error>> {
         if !self.callers.contains_key(route) {
             let options = CallerOptions { reach: Reach::OtherProcesses, ..CallerOptions::default() };
@@ -261,8 +249,6 @@ impl OpenDomain {
     }
 }
 
-/// Opens the domain of a directory. `commands` gets [`WatcherCommand::Changed`] whenever served routes may have
-/// changed.
 fn open(path: &Path, commands: Sender<WatcherCommand>) -> Result<OpenDomain, String> {
     let failed = |error: RpcError| format!("what is served is not known: {error}");
     let options = DomainOptions {
@@ -276,12 +262,10 @@ fn open(path: &Path, commands: Sender<WatcherCommand>) -> Result<OpenDomain, Str
     Ok(OpenDomain { callers: BTreeMap::new(), _watch: watch, domain })
 }
 
-/// Group for which instances may have created the domain.
 fn group(path: &Path) -> Option<u32> {
     std::fs::metadata(path).ok().filter(|found| found.mode() & 0o070 != 0).map(|found| found.gid())
 }
 
-/// Whether a process or one of its session has not announced its routes yet.
 fn is_unheard(domain: &Domain, process_id: u32) -> bool {
     domain.unknown_servers().into_iter().any(|other| other == process_id || session(other) == Some(process_id))
 }

@@ -1,5 +1,3 @@
-//! Commands for a single instance, as `a.1`: stop, start, restart, reload.
-
 use super::successors::take_over;
 use super::{EndRequest, SECOND, SupervisionWorld, instance, process};
 use crate::end_status::EndStatus;
@@ -16,7 +14,6 @@ fn command(world: &mut SupervisionWorld, command: fn(Vec<String>) -> OperatorCom
     world.command(&command(names(&[name]))).unwrap();
 }
 
-/// A process with its instances ready, and a dependent of it.
 fn up(more: &str, instances: &[&str]) -> SupervisionWorld {
     let mut world = SupervisionWorld::new(&(process("a", more) + &process("b", "after = [\"a\"]")));
     instances.iter().for_each(|name| world.report_ready(name));
@@ -35,12 +32,10 @@ fn stopped_instance_stays_stopped() {
     assert_eq!((world.progress("a.1"), world.supervision.processes()[0].scale()), (InstanceProgress::Stopped, 2));
     world.command(&OperatorCommand::Scale(vec![("a".to_owned(), 3)])).unwrap();
     assert_eq!(world.running(), ["a.2", "a.3", "b.1"], "it stays stopped when scaled up");
-    // A dependent waits for the remaining instances only.
     world.report_ready("a.3");
     command(&mut world, OperatorCommand::Restart, "b");
     world.report_end("b.1", ENDED);
     assert_eq!(world.running(), ["a.2", "a.3", "b.1"]);
-    // Scaling an instance away forgets its individual stop.
     command(&mut world, OperatorCommand::Stop, "a.3");
     world.report_end("a.3", ENDED);
     world.command(&OperatorCommand::Scale(vec![("a".to_owned(), 2)])).unwrap();
@@ -63,7 +58,6 @@ fn stopped_process_starts_in_part() {
     assert_eq!(world.running(), ["a.2", "a.3", "b.1"], "a restart starts what is stopped");
     command(&mut world, OperatorCommand::Start, "a");
     assert_eq!(world.running(), ["a.1", "a.2", "a.3", "b.1"]);
-    // With all instances stopped one by one, a dependent waits until one of them runs.
     for number in 1..=3 {
         command(&mut world, OperatorCommand::Stop, &format!("a.{number}"));
         world.report_end(&format!("a.{number}"), ENDED);
@@ -126,7 +120,6 @@ fn reload_skips_stopped_instances() {
     world.advance(SECOND);
     assert_eq!(world.stopped, [instance("a.2"), instance("a.3"), instance("a.4")]);
     assert_eq!(world.running(), ["a.2", "a.3", "b.1"]);
-    // A reload ignores stopped instances.
     command(&mut world, OperatorCommand::Reload, "a.1");
     assert_eq!(world.running(), ["a.2", "a.3", "b.1"]);
 }
@@ -167,7 +160,6 @@ fn takeover_keeps_single_stops() {
     world.report_ready("a.1");
     world.report_ready("a.2");
     command(&mut world, OperatorCommand::Stop, "a.2");
-    // First while it is ending, then after its end.
     for _ in 0..2 {
         let actions = take_over(&mut world, &text);
         assert!(!actions.iter().any(|action| matches!(action, ProcessAction::Start { .. })), "{actions:?}");

@@ -1,12 +1,9 @@
-//! Takeover by a successor from the persistent state, encoded and decoded as in its file.
-
 use super::{SECOND, SupervisionWorld, config, has_other_environment, instance, process};
 use crate::end_status::EndStatus;
 use crate::supervision::event::{OperatorCommand, ProcessAction, ProcessEvent};
 use crate::supervision::instance::{InstanceEnd, InstanceProgress};
 use crate::supervision::{PersistentSupervision, Supervision};
 
-/// Replaces the supervisor, as after a crash; the successor takes over the running instances.
 pub(super) fn take_over(world: &mut SupervisionWorld, text: &str) -> Vec<ProcessAction> {
     let persistent = serde_json::to_string(&world.supervision.persistent_state()).unwrap();
     let persistent: PersistentSupervision = serde_json::from_str(&persistent).unwrap();
@@ -53,7 +50,6 @@ fn takeover_keeps_failure_counts() {
     next.adopt(world.now_ns, &instance("a.2"), 2, 77);
     next.end_unadopted(world.now_ns, |_, _| Some(InstanceEnd::Unseen), &mut actions);
     let starts: Vec<_> = actions.iter().filter(|action| matches!(action, ProcessAction::Start { .. })).collect();
-    // a.1 has failed for the second time, so it backs off; a.3 has failed for the first time.
     assert_eq!(starts, [&ProcessAction::Start { instance: instance("a.3"), incarnation: 5 }]);
     assert!(actions.contains(&ProcessAction::Watch { instance: instance("a.2"), incarnation: 2, process_id: 77 }));
     let instances = &next.processes()[0].instances;
@@ -74,7 +70,6 @@ fn takeover_keeps_grace_period() {
         world.now_ns += SECOND;
         let actions = take_over(&mut world, &text);
         assert_eq!(world.progress("a.1"), InstanceProgress::Stopping { kill_at_ns, is_killed: false });
-        // The driver knows whether the signal was sent before.
         let again = |action: &ProcessAction| matches!(action, ProcessAction::Stop { kill_at_ns: at_ns, .. } if *at_ns == kill_at_ns);
         assert_eq!(actions.iter().filter(|action| again(action)).count(), 1, "{actions:?}");
     }
