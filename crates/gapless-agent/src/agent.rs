@@ -41,7 +41,6 @@ pub trait Agent: Send {
     /// Called on the agent's own thread.
     ///
     /// # Errors
-    ///
     /// An error that keeps the agent from starting; it ends the thread.
     fn on_start(&mut self, _now: Now) -> Result<(), AgentError> {
         Ok(())
@@ -51,7 +50,6 @@ pub trait Agent: Send {
     /// each heartbeat would cost an idle period of spinning.
     ///
     /// # Errors
-    ///
     /// A fatal error. It ends the thread and closes its agents.
     fn poll(&mut self, now: Now) -> Result<usize, AgentError>;
 
@@ -76,7 +74,6 @@ pub trait Agent: Send {
     /// agent has failed, called without draining.
     ///
     /// # Errors
-    ///
     /// An error while closing.
     fn on_close(&mut self, _now: Now) -> Result<(), AgentError> {
         Ok(())

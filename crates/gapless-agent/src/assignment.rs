@@ -12,7 +12,6 @@ impl<R: Copy + Eq> ThreadAssignment<R> {
     /// Creates the wakers.
     ///
     /// # Errors
-    ///
     /// The operating system has no more descriptors.
     pub fn new(plan: ThreadPlan<R>) -> io::Result<Self> {
         let wakers = plan.threads.iter().map(|_| Waker::new()).collect::<io::Result<_>>()?;
@@ -27,7 +26,6 @@ impl<R: Copy + Eq> ThreadAssignment<R> {
     /// Waker of the thread of the agent with this role.
     ///
     /// # Panics
-    ///
     /// If the plan has no such agent.
     #[must_use]
     pub fn waker(&self, role: R) -> Waker {

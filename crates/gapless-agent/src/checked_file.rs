@@ -30,7 +30,6 @@ pub fn open_to_write(path: &Path) -> io::Result<File> {
 /// Opens a file for reading and writing, or creates it as [`create`] does.
 ///
 /// # Errors
-///
 /// As for [`open`].
 pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
     let (folder, name) = folder_of(path)?;
@@ -50,7 +49,6 @@ pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
 /// is given to that user, if possible.
 ///
 /// # Errors
-///
 /// An error of the operating system.
 pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     let (folder, name) = folder_of(path)?;
@@ -85,7 +83,6 @@ pub fn read_to_string(path: &Path, bytes_max: u64) -> io::Result<String> {
 /// Reads the rest of an open file, at most `bytes_max` bytes.
 ///
 /// # Errors
-///
 /// As for [`read`].
 pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let too_long = |length: u64| {
@@ -105,7 +102,6 @@ pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// Replaces a file by one with these bytes, first written under a name ending in `.new`. Syncs nothing.
 ///
 /// # Errors
-///
 /// As for [`create`].
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let (folder, name) = folder_of(path)?;

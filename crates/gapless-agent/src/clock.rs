@@ -66,7 +66,6 @@ impl Clock {
     /// Clock on the time stamp counter; calibrates for 10 ms.
     ///
     /// # Errors
-    ///
     /// [`Error::TscUnusable`] with the reason if it cannot serve as a clock here.
     pub fn tsc() -> Result<Self, Error> {
         tsc::check().map_err(Error::TscUnusable)?;

@@ -53,7 +53,6 @@ impl Counters {
     /// this one by `SIGBUS`, which [`CountersWriter`] avoids.
     ///
     /// # Errors
-    ///
     /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersInUse`] if its owner is alive;
     /// [`Error::CountersIo`].
     pub fn create(path: impl AsRef<Path>, capacity: usize) -> Result<Self, Error> {
@@ -69,7 +68,6 @@ impl Counters {
     /// Creates counters in memory: for the simulator, tests, and a [`CountersWriter`].
     ///
     /// # Errors
-    ///
     /// [`Error::CountersFull`] for a capacity out of range; [`Error::CountersIo`] without memory.
     pub fn in_memory(capacity: usize) -> Result<Self, Error> {
         check_capacity(capacity)?;

@@ -60,7 +60,6 @@ impl CpuMask {
     /// CPUs on which the calling thread may run.
     ///
     /// # Errors
-    ///
     /// An error of the operating system, in a sandbox that forbids the query.
     pub fn of_current_thread() -> std::io::Result<Self> {
         let set = sched_getaffinity(None)?;
@@ -74,7 +73,6 @@ impl CpuMask {
     /// Checks the mask against a machine.
     ///
     /// # Errors
-    ///
     /// A warning to print and to record, if the machine lacks one of the CPUs.
     pub fn check(&self, machine: &CpuMask) -> Result<(), PinWarning> {
         let missing: Vec<usize> = self.iter().filter(|&cpu| !machine.contains(cpu)).collect();
@@ -90,7 +88,6 @@ impl CpuMask {
     /// Pins the calling thread to these CPUs, all or none.
     ///
     /// # Errors
-    ///
     /// A warning to print and to record; the thread then runs where it ran before.
     pub fn pin_current_thread(&self) -> Result<(), PinWarning> {
         self.check(&Self::of_machine())?;

@@ -41,7 +41,6 @@ pub fn unlock(file: &File) {
 /// Whether a process holds the lock of a file, other than through `file`, which is open for reading.
 ///
 /// # Errors
-///
 /// An error of the operating system.
 pub fn is_locked(file: &File) -> io::Result<bool> {
     if is_marked(file) {

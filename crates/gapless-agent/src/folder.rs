@@ -31,7 +31,6 @@ impl Folder {
     /// Opens a folder.
     ///
     /// # Errors
-    ///
     /// An error of the operating system; `PermissionDenied` if a link of another user leads to something not that
     /// user's.
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -41,7 +40,6 @@ impl Folder {
     /// Opens a folder, creating missing path components with mode 0777 less the umask.
     ///
     /// # Errors
-    ///
     /// As for [`Folder::open`].
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::open_walked(path, Some(FolderCreation { mode: 0o777, is_given: false }))
@@ -51,7 +49,6 @@ impl Folder {
     /// possible.
     ///
     /// # Errors
-    ///
     /// As for [`Folder::open`].
     pub fn create_private(path: &Path) -> io::Result<Self> {
         Self::open_walked(path, Some(FolderCreation { mode: 0o700, is_given: true }))
@@ -66,7 +63,6 @@ impl Folder {
     /// Opens a file without blocking; `None` if it does not exist.
     ///
     /// # Errors
-    ///
     /// An error of the operating system. Links and files that are not regular are refused. In a folder that another
     /// user may write into, the file of a third user is refused; so is a file with several hard links, unless it and
     /// the folder belong to one user and no other may write there.
@@ -109,7 +105,6 @@ impl Folder {
     /// Syncs the names of its files to the device.
     ///
     /// # Errors
-    ///
     /// An error of the operating system.
     pub fn sync(&self) -> io::Result<()> {
         // A descriptor opened with `O_PATH` cannot be synced.

@@ -13,7 +13,6 @@ impl Folder {
     /// Removes a folder with its contents, a file or a link, without following links; false if it did not exist.
     ///
     /// # Errors
-    ///
     /// An error of the operating system; folders nested more than 64 deep. Part of the contents may be removed then.
     pub fn remove_tree(&self, name: impl AsRef<OsStr>) -> io::Result<bool> {
         remove(self.as_fd(), name.as_ref(), 0)

@@ -31,7 +31,6 @@ impl AgentGroup {
     /// Starts each agent, in order.
     ///
     /// # Errors
-    ///
     /// The failure of the first agent that does not start; close the group then.
     pub fn start(&mut self, now: Now) -> Result<(), AgentFailure> {
         for index in self.started..self.agents.len() {
@@ -47,7 +46,6 @@ impl AgentGroup {
     /// One duty cycle: polls each agent once, in order; returns the work done.
     ///
     /// # Errors
-    ///
     /// The failure of the first agent that fails. The group must then only be closed, not polled.
     #[inline]
     pub fn poll_once(&mut self, now: Now) -> Result<usize, AgentFailure> {
@@ -87,7 +85,6 @@ impl AgentGroup {
     /// drained. True when all are closed and drained.
     ///
     /// # Errors
-    ///
     /// The failure of the first agent that fails. Continue with [`AgentGroup::abandon`].
     pub fn close_step(&mut self, now: Now) -> Result<bool, AgentFailure> {
         while self.closing < self.started {

@@ -15,7 +15,6 @@ pub const LOST_FILE: u8 = 74;
 /// handler. A program with a handler for its own mappings installs that afterwards.
 ///
 /// # Errors
-///
 /// An error of the operating system.
 pub fn name_lost_mappings() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();

@@ -6,7 +6,6 @@ use std::path::Path;
 /// another user's folder it is given to that user, if possible.
 ///
 /// # Errors
-///
 /// As for [`Folder::open`]; a dangling link.
 pub fn create(path: &Path) -> io::Result<()> {
     Folder::create_private(path).map(drop).map_err(|error| {

@@ -6,7 +6,6 @@ use std::path::Path;
 /// processes under the numbers used here.
 ///
 /// # Errors
-///
 /// It shows another namespace, or cannot be read.
 pub fn check() -> io::Result<()> {
     check_in(Path::new("/proc"))

@@ -7,7 +7,6 @@ use std::io::{self, Read};
 /// seccomp filter.
 ///
 /// # Errors
-///
 /// Neither source is available.
 pub fn fill(bytes: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;

@@ -28,7 +28,6 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// Like [`read_text`], but also reads a pipe, such as `<(COMMAND)` of a shell, until its writers close it.
 ///
 /// # Errors
-///
 /// As for [`read_text`].
 pub fn read_piped_text(path: &Path) -> io::Result<String> {
     let (file, kind) = open_at_once(path)?;

@@ -13,7 +13,6 @@ use std::path::Path;
 /// Sets mode and optionally group of the named socket, which does not listen yet.
 ///
 /// # Errors
-///
 /// An error of the operating system; `ENOTSOCK` if the name belongs to another kind of file by now.
 pub fn limit(folder: impl AsFd, name: &Path, mode: Mode, group: Option<Gid>) -> Result<(), Errno> {
     // Not by its name, which may be a link by now.

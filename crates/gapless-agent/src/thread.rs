@@ -76,7 +76,6 @@ impl AgentThread {
     /// Starts a thread with its own failure slot; see [`AgentThread::spawn_sharing`].
     ///
     /// # Errors
-    ///
     /// [`Error::ThreadStart`].
     pub fn spawn(
         spec: ThreadSpec,
@@ -143,7 +142,6 @@ impl AgentThread {
     /// Waits for the end, after [`AgentThread::stop`] or a failure.
     ///
     /// # Errors
-    ///
     /// The failure that ended this thread. A failure on another thread is reported by that thread.
     pub fn join(mut self) -> Result<(), AgentFailure> {
         self.join_in_place()
@@ -220,7 +218,6 @@ impl Drop for AgentThread {
 /// Starts an unpinned thread for blocking work, such as fdatasync.
 ///
 /// # Errors
-///
 /// [`Error::ThreadStart`] if the system starts no more threads.
 pub fn spawn_helper<T: Send + 'static>(
     name: &str,

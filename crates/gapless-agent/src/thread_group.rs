@@ -20,7 +20,6 @@ impl ThreadGroup {
     /// order.
     ///
     /// # Errors
-    ///
     /// [`Error::PlanMismatch`] if an agent of the plan is missing, given twice or not in the plan, or if the number of
     /// wakers differs; [`Error::ThreadStart`]. Threads already started are stopped again.
     pub fn launch<R: Copy + Eq + Display>(
@@ -65,7 +64,6 @@ impl ThreadGroup {
     /// Stops the threads in the plan's order, so that each still takes the work of the one before it.
     ///
     /// # Errors
-    ///
     /// The first failure of any thread, now or before.
     pub fn stop_and_join(mut self) -> Result<(), AgentFailure> {
         let mut ended = Vec::new();

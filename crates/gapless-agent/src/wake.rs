@@ -61,7 +61,6 @@ impl Waker {
     /// Duplicates the eventfd for another process.
     ///
     /// # Errors
-    ///
     /// The system has no file descriptor left.
     pub fn duplicate_fd(&self) -> io::Result<OwnedFd> {
         self.inner.fd.try_clone()

@@ -13,7 +13,6 @@ pub fn create() -> rustix::io::Result<OwnedFd> {
 /// Checks a descriptor from another process: a write to anything but an eventfd could block this thread.
 ///
 /// # Errors
-///
 /// Kind of the descriptor.
 pub fn check(passed: &OwnedFd) -> Result<(), String> {
     let name = std::fs::read_link(format!("/proc/self/fd/{}", passed.as_raw_fd()));

@@ -121,7 +121,6 @@ impl BridgeCore {
     /// Takes an input and appends its effects; of `now` only the monotonic clock is read.
     ///
     /// # Panics
-    ///
     /// If the name of a request is used twice.
     pub fn handle(&mut self, input: BridgeInput, now: Now, effects: &mut Vec<Effect>) {
         if self.phase == CorePhase::Ended {

@@ -184,7 +184,6 @@ impl BridgeConfig {
     /// `.file` or `.keytab` are relative to its folder.
     ///
     /// # Errors
-    ///
     /// One [`ConfigError::File`] if it cannot be read; as for [`BridgeConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
@@ -200,7 +199,6 @@ impl BridgeConfig {
     /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
     ///
     /// # Errors
-    ///
     /// A [`ConfigError::Refused`] for each unknown or missing key, wrong type, value out of range and contradiction,
     /// with file, line, key, found and allowed value. A single one if the text is not TOML.
     pub fn parse(text: &str, name: &str) -> Result<Self, ConfigErrors> {
@@ -262,7 +260,6 @@ impl SecretSource {
     /// Reads the value, without line breaks at its end.
     ///
     /// # Errors
-    ///
     /// The file or the variable, and why it cannot be read.
     pub fn read(&self) -> Result<String, String> {
         let value = match self {

@@ -88,7 +88,6 @@ impl CallFailure {
     /// Reads the JSON of a record.
     ///
     /// # Errors
-    ///
     /// A text longer than [`FAILURE_LENGTH_MAX`], or of no known kind.
     pub fn read(json: &[u8]) -> Result<Self, String> {
         if json.len() > FAILURE_LENGTH_MAX {

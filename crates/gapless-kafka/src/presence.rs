@@ -115,7 +115,6 @@ impl Lease {
     /// Reads a lease. Invalid route names are left out, texts for people are cut.
     ///
     /// # Errors
-    ///
     /// [`BadLease`]. A version is found in every JSON object that has one.
     pub fn read(json: &[u8]) -> Result<Self, BadLease> {
         #[derive(Deserialize)]

@@ -93,7 +93,6 @@ impl<T> Assemblies<T> {
     /// Takes a first segment.
     ///
     /// # Errors
-    ///
     /// The head back, with the limit that refuses it. A payload of the same name that had begun is given up.
     pub fn begin(
         &mut self,
@@ -139,7 +138,6 @@ impl<T> Assemblies<T> {
     /// Takes a further segment; returns the payload if it is whole.
     ///
     /// # Errors
-    ///
     /// [`SegmentFault`]: one is missing, or does not fit.
     pub fn add(
         &mut self,

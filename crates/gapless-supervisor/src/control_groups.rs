@@ -22,7 +22,6 @@ impl ControlGroups {
     /// allows that.
     ///
     /// # Errors
-    ///
     /// Reason why this machine does not allow it, in one line.
     pub fn make(directory: &StateDirectory) -> Result<Self, String> {
         let base = own_group()?;
@@ -93,7 +92,6 @@ pub fn belongs_to(directory: &StateDirectory, group: &Path) -> bool {
 /// Moves this process into the group of an instance, created if necessary; true if the group also limits the memory.
 ///
 /// # Errors
-///
 /// The machine does not allow it; the process then stays in its group.
 pub fn join(group: &Path, memory_bytes_max: Option<u64>) -> Result<bool, SupervisorError> {
     make_folder(group).map_err(SupervisorError::io(format!("making the control group {}", group.display())))?;

@@ -148,7 +148,6 @@ impl Packets {
     /// Receives the next packet, if any, and sends queued ones.
     ///
     /// # Errors
-    ///
     /// The connection is closed.
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         let flushed = self.flush();

@@ -45,7 +45,6 @@ impl CountersReader {
     /// Labels and values, in the order of addition. Two values may be from different moments.
     ///
     /// # Errors
-    ///
     /// As for [`CountersReader::open`], if the file has been damaged since.
     pub fn read(&self) -> Result<Vec<(String, u64)>, Error> {
         let CountersHeader { capacity, used, .. } = self.read_header()?;

@@ -76,7 +76,6 @@ impl CountersWriter {
     /// process's file is replaced.
     ///
     /// # Errors
-    ///
     /// [`Error::CountersInUse`] if its owner is alive; [`Error::CountersDamaged`] if another kind of file is there;
     /// [`Error::CountersIo`].
     pub fn write_to(&self, counters: &Counters, path: impl AsRef<Path>) -> Result<WrittenCounters, Error> {

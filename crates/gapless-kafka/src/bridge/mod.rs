@@ -166,7 +166,6 @@ impl Bridge {
     /// is called on a thread of its own; beyond 1,024 waiting events, further ones are dropped and counted.
     ///
     /// # Errors
-    ///
     /// A secret that cannot be read, a domain that cannot be opened, a machine without threads or descriptors.
     pub fn start(config: BridgeConfig, on_event: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
         let process_name = format!("bridge {}", config.name);
@@ -204,11 +203,9 @@ impl Bridge {
     /// Stops it if it runs, and waits for its end.
     ///
     /// # Errors
-    ///
     /// The error that has ended it.
     ///
     /// # Panics
-    ///
     /// With the panic of its thread.
     pub fn end(mut self) -> Result<(), RunError> {
         self.stop();

@@ -126,7 +126,6 @@ impl Consumer {
     /// Continues at `start`; records that were read ahead are dropped.
     ///
     /// # Errors
-    ///
     /// A name of a topic or an offset that librdkafka does not accept.
     pub fn restart(&self, start: StartOffset) -> Result<(), BrokerError> {
         let offset = match start {

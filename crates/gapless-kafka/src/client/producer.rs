@@ -150,7 +150,6 @@ impl Producer {
     /// producer lives.
     ///
     /// # Errors
-    ///
     /// No delivery follows. [`QueueFull`](super::BrokerErrorKind::QueueFull),
     /// [`TooLarge`](super::BrokerErrorKind::TooLarge), [`UnknownTopic`](super::BrokerErrorKind::UnknownTopic) and
     /// [`NotAuthorized`](super::BrokerErrorKind::NotAuthorized) where already known; an earlier fatal error.
@@ -217,7 +216,6 @@ impl Producer {
     /// Blocks until each record has its report, without lingering; take the reports then.
     ///
     /// # Errors
-    ///
     /// [`TimedOut`](super::BrokerErrorKind::TimedOut): some have none yet.
     pub fn flush(&self, timeout: Duration) -> Result<(), BrokerError> {
         self.base.flush(timeout).map_err(|error| BrokerError::from_kafka("flush a producer", &error))

@@ -55,7 +55,6 @@ impl BrokerConnection {
     /// Checks the properties with librdkafka, without asking a broker.
     ///
     /// # Errors
-    ///
     /// [`Configuration`](BrokerErrorKind::Configuration): a property, by its name, that librdkafka does not accept or
     /// that needs another build.
     pub fn check(&self) -> Result<(), BrokerError> {

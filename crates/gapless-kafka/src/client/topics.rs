@@ -152,7 +152,6 @@ impl Topics {
     /// Connects to a broker.
     ///
     /// # Errors
-    ///
     /// [`Authentication`](BrokerErrorKind::Authentication) as soon as the broker refuses this client;
     /// [`Unreachable`](BrokerErrorKind::Unreachable) or [`TimedOut`](BrokerErrorKind::TimedOut), with the last reason,
     /// after `timeout`; [`Configuration`](BrokerErrorKind::Configuration).
@@ -174,7 +173,6 @@ impl Topics {
     /// Creates a missing topic, compares an existing one. A user who may create none uses existing ones.
     ///
     /// # Errors
-    ///
     /// The broker's refusal; [`TimedOut`](BrokerErrorKind::TimedOut).
     pub fn ensure(&self, topic: &TopicSpec, timeout: Duration) -> Result<TopicCreation, BrokerError> {
         let operation = format!("create topic {}", topic.name);
@@ -239,7 +237,6 @@ impl Topics {
     /// Offsets of partition 0: from the oldest record to the next one.
     ///
     /// # Errors
-    ///
     /// [`UnknownTopic`](BrokerErrorKind::UnknownTopic), [`NotAuthorized`](BrokerErrorKind::NotAuthorized) and others of
     /// the broker; [`TimedOut`](BrokerErrorKind::TimedOut).
     pub fn offsets(&self, name: &str, timeout: Duration) -> Result<Range<i64>, BrokerError> {

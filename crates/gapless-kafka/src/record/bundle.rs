@@ -27,7 +27,6 @@ pub(crate) fn length_of(record: &KafkaRecord) -> usize {
 /// Makes one record of several that have payloads and no keys.
 ///
 /// # Panics
-///
 /// A header of more than 65,535 bytes, a payload of more than 4 GiB.
 pub(crate) fn write(records: &[KafkaRecord]) -> KafkaRecord {
     let mut payload = Vec::with_capacity(records.iter().map(length_of).sum());

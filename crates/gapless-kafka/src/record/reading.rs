@@ -109,7 +109,6 @@ const KINDS: [(&str, RecordKind); 8] = [
 /// Reads the headers of an inbox's record.
 ///
 /// # Errors
-///
 /// [`MalformedRecord`], with the sender of a request that can be answered all the same.
 pub fn read(headers: &[RecordHeader]) -> Result<RecordEnvelope, MalformedRecord> {
     let found = HeaderReader(headers);

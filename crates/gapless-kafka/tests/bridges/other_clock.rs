@@ -29,7 +29,6 @@ impl OtherClock {
     /// Sets it, also for running processes.
     ///
     /// # Panics
-    ///
     /// It does not act.
     #[track_caller]
     pub fn set(&self, seconds: i64) {

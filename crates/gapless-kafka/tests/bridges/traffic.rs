@@ -65,7 +65,6 @@ impl Traffic {
     /// Checks each outcome against the instances' lines.
     ///
     /// # Panics
-    ///
     /// A handler began twice, or against its outcome; a call ended by its deadline alone.
     #[track_caller]
     pub fn end(self, notes: &mut NotedCalls) -> BTreeMap<&'static str, usize> {

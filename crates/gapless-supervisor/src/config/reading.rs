@@ -23,7 +23,6 @@ impl SupervisorConfig {
     /// Reads and checks the file `path`; relative paths in it are relative to its directory.
     ///
     /// # Errors
-    ///
     /// [`ConfigError::File`] if it cannot be read; see also [`SupervisorConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
@@ -37,7 +36,6 @@ impl SupervisorConfig {
     /// Parses and checks `text`; `name` is the file's name in messages, `path` its absolute path.
     ///
     /// # Errors
-    ///
     /// A [`ConfigError::Refused`] for each unknown key, wrong type, value out of range and inconsistency, with file,
     /// line, key, found and allowed value. A single one if the text is not TOML.
     pub fn parse(text: &str, name: &str, path: &Path) -> Result<Self, ConfigErrors> {
@@ -53,7 +51,6 @@ impl SupervisorConfig {
     /// keep the others from being supervised.
     ///
     /// # Errors
-    ///
     /// See [`SupervisorConfig::parse`]; errors in the text only.
     pub fn parse_in_force(text: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let mut refusals = Refusals::default();

@@ -82,7 +82,6 @@ impl ControlClient {
     /// Same as [`connect`](Self::connect), but waits for a starting supervisor.
     ///
     /// # Errors
-    ///
     /// See [`connect`](Self::connect); or no supervisor listens in time.
     pub fn connect_within(directory: &Path, within: Duration) -> Result<Self, SupervisorError> {
         let deadline = Instant::now() + within;

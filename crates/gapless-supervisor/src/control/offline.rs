@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 /// state. An instance with an unreadable lock is listed with the reason.
 ///
 /// # Errors
-///
 /// The directory cannot be read.
 pub fn status_of_files(directory: &StateDirectory) -> Result<SupervisionStatus, SupervisorError> {
     let in_force = directory.read_config_in_force()?;

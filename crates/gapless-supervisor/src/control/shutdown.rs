@@ -18,7 +18,6 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// its own end.
 ///
 /// # Errors
-///
 /// The request is refused. The end cannot be recorded. An instance survives its kill. No supervisor starts, answers or
 /// ends in time. The state directory cannot be read.
 pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<bool, SupervisorError> {

@@ -15,7 +15,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// instances. Afterwards all configured processes run or are being started.
 ///
 /// # Errors
-///
 /// The state directory cannot be created. No supervisor starts in time. The supervisor rejects the configuration.
 pub fn take_charge(
     path: &Path,
@@ -77,7 +76,6 @@ fn start_and_connect(
 /// Starts guardian and supervisor if none run; they take over running instances with the configuration in force.
 ///
 /// # Errors
-///
 /// The state directory cannot be opened. No supervisor starts in time.
 pub fn take_over(path: &Path, roles: &RoleCommand, within: Duration) -> Result<ControlClient, SupervisorError> {
     start_and_connect(&StateDirectory::open(path)?, roles, Instant::now() + within, within)
@@ -87,7 +85,6 @@ pub fn take_over(path: &Path, roles: &RoleCommand, within: Duration) -> Result<C
 /// runs.
 ///
 /// # Errors
-///
 /// The state directory belongs to another user or cannot be read. A role runs, but no supervisor listens in time.
 pub fn connect_if_any(path: &Path, within: Duration) -> Result<Option<ControlClient>, SupervisorError> {
     let directory = StateDirectory::open(path)?;
@@ -111,7 +108,6 @@ pub fn connect_if_any(path: &Path, within: Duration) -> Result<Option<ControlCli
 /// Whether a guardian or a supervisor runs; either starts the other.
 ///
 /// # Errors
-///
 /// The locks cannot be read.
 pub fn is_any_role_running(directory: &StateDirectory) -> Result<bool, SupervisorError> {
     for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {

@@ -162,7 +162,6 @@ impl SupervisorDriver {
     /// The instance has ended once its lock is free and its control group is empty.
     ///
     /// # Errors
-    ///
     /// The holder of the lock cannot be determined.
     fn check_descendants(&mut self, instance: InstanceName) -> Result<(), SupervisorError> {
         let holder = self.directory.instance(&instance).holder();

@@ -46,7 +46,6 @@ impl ReadinessProbe {
     /// count.
     ///
     /// # Errors
-    ///
     /// This process lacks resources for the probe, which says nothing about the instance.
     pub fn poll(&mut self, now_ns: u64, instance: &InstanceName, process_id: u32) -> io::Result<bool> {
         if !self.backoff.is_due(now_ns) || !has_called_exec(instance, process_id)? {

@@ -27,7 +27,6 @@ impl ServiceManager {
     /// Uses the manager that the environment names, if any.
     ///
     /// # Errors
-    ///
     /// `NOTIFY_SOCKET` or `WATCHDOG_USEC` has an invalid value; the text says which are allowed.
     pub fn from_environment() -> Result<Self, String> {
         let variable = |name: &str| std::env::var_os(name);

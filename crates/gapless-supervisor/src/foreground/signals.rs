@@ -33,7 +33,6 @@ impl ForegroundSignals {
     /// this process at once, with status 130; the shutdown continues without it.
     ///
     /// # Errors
-    ///
     /// A handler cannot be installed.
     pub fn install() -> Result<Self, SupervisorError> {
         let failed = || SupervisorError::io("taking over signals");

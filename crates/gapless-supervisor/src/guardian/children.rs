@@ -29,7 +29,6 @@ impl Children {
     /// after reaping: a child must be in the table before it is reaped.
     ///
     /// # Errors
-    ///
     /// The child cannot be started, or another incarnation of the instance is alive.
     pub fn start(
         &mut self,

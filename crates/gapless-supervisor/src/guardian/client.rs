@@ -135,7 +135,6 @@ impl GuardianClient {
     /// for [`try_next`](Self::try_next).
     ///
     /// # Errors
-    ///
     /// The connection is closed, also by a timeout.
     pub fn list(&mut self, within: Duration) -> Result<Vec<ChildReport>, SupervisorError> {
         let deadline = Instant::now() + within;

@@ -17,7 +17,6 @@ const START_INTERVAL: Duration = Duration::from_secs(1);
 /// descriptors except the standard streams are closed.
 ///
 /// # Errors
-///
 /// The guardian cannot be started.
 pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), SupervisorError> {
     close_inherited()?;
@@ -60,7 +59,6 @@ fn close_inherited() -> Result<(), SupervisorError> {
 /// Makes sure that a guardian runs, which starts a supervisor. For processes other than supervisors.
 ///
 /// # Errors
-///
 /// No guardian can be started, or none takes its lock in time.
 pub fn start_if_missing(
     directory: &StateDirectory,

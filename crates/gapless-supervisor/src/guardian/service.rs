@@ -33,7 +33,6 @@ const REQUESTS_PER_TURN: usize = 64;
 /// reaped and its signal handlers replaced.
 ///
 /// # Errors
-///
 /// It cannot take its lock or listen. Later errors are logged and retried.
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<RoleOutcome, SupervisorError> {
     check_proc()?;

@@ -51,7 +51,6 @@ impl LogKeeper {
     /// Starts the thread; limits are bytes of each log and rotated files.
     ///
     /// # Errors
-    ///
     /// No thread or descriptor is available.
     pub fn start(bytes_max: u64, kept: u32) -> std::io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;

@@ -17,7 +17,6 @@ const PIECE_BYTES: usize = 256 << 10;
 /// truncation.
 ///
 /// # Errors
-///
 /// I/O errors; a full disk only if no rotated file is left to remove. The log is unchanged then.
 pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bool> {
     let Some(log) = &LogFiles::of(log)? else { return Ok(false) };

@@ -73,7 +73,6 @@ impl Holder {
     /// Without privileges, processes of other users are missing from [`Descendants`](Self::Descendants).
     ///
     /// # Errors
-    ///
     /// The file or `/proc` cannot be read, or this process has no descriptor left.
     pub(super) fn of(path: &Path, allowed: Option<&AllowedHolders>) -> Result<Self, SupervisorError> {
         let Some(file) = files::open(path)? else { return Ok(Self::Free { last: None }) };

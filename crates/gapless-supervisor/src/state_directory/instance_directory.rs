@@ -51,7 +51,6 @@ impl InstanceDirectory {
     /// Writes the launch plan, which must precede the request to the guardian.
     ///
     /// # Errors
-    ///
     /// I/O errors; the previous plan then stays.
     pub fn write_launch(&self, plan: &LaunchPlan) -> Result<(), SupervisorError> {
         files::write_json(&self.path.join(LAUNCH), plan)
@@ -113,7 +112,6 @@ impl InstanceDirectory {
     /// Removes the directory unless the instance runs; true if it is gone.
     ///
     /// # Errors
-    ///
     /// I/O errors; a later attempt removes the rest.
     pub fn remove(&self) -> Result<bool, SupervisorError> {
         if !self.path.exists() {

@@ -108,7 +108,6 @@ impl HeldLock {
     /// Takes the lock of this file, created if necessary; `None` if another process holds it.
     ///
     /// # Errors
-    ///
     /// The file cannot be made or locked.
     pub fn take(path: &Path, inherited: Inheritance) -> Result<Option<Self>, SupervisorError> {
         let failed = || SupervisorError::system(format!("locking {}", path.display()));

@@ -125,7 +125,6 @@ impl StateDirectory {
     /// readers, which also gets the logs.
     ///
     /// # Errors
-    ///
     /// It cannot be created, or belongs to another user.
     pub fn create(path: &Path, group: Option<u32>) -> Result<Self, SupervisorError> {
         let group = group.map(Gid::from_raw);
@@ -194,7 +193,6 @@ impl StateDirectory {
     /// Opens an existing directory of any user for reading.
     ///
     /// # Errors
-    ///
     /// It does not exist, or this user may not access it.
     pub fn open_to_read(path: &Path) -> Result<Self, SupervisorError> {
         Ok(Self::open_with_stat(path)?.0)
@@ -244,7 +242,6 @@ impl StateDirectory {
     /// paths are not.
     ///
     /// # Errors
-    ///
     /// The name is too long.
     pub fn socket_address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
         SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
@@ -258,7 +255,6 @@ impl StateDirectory {
     /// Takes the lock of a role for this process's lifetime and records its holder; `None` if another process holds it.
     ///
     /// # Errors
-    ///
     /// The lock cannot be taken. A failure to write the record is only logged: the lock alone decides.
     pub fn take_role_lock(&self, role_lock: RoleLock) -> Result<Option<HeldLock>, SupervisorError> {
         let Some(lock) = HeldLock::take(&self.path.join(role_lock.lock()), Inheritance::No)? else { return Ok(None) };
@@ -293,7 +289,6 @@ impl StateDirectory {
     /// instances stay held. For the supervisor only.
     ///
     /// # Errors
-    ///
     /// The directory cannot be renamed; it is then used under its former name.
     pub fn rename_former(&self) -> Result<Option<String>, SupervisorError> {
         if !self.has_former_name() {
@@ -324,7 +319,6 @@ impl StateDirectory {
     /// All instances that have files here, sorted by name.
     ///
     /// # Errors
-    ///
     /// The directory cannot be listed.
     pub fn instances(&self) -> Result<Vec<InstanceName>, SupervisorError> {
         let path = self.instances_folder();

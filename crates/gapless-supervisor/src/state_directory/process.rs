@@ -92,7 +92,6 @@ impl ProcessIdentity {
     /// Opens a pidfd, readable once the process is dead; `None` if it is dead already or invisible in this namespace.
     ///
     /// # Errors
-    ///
     /// This process has no descriptor left, or `/proc` cannot be read.
     pub fn open(&self) -> Result<Option<OwnedFd>, SupervisorError> {
         if self.boot != boot_id() {

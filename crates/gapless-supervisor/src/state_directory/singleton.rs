@@ -41,7 +41,6 @@ impl SingletonLock {
     /// Waits without timeout for the lock, and for the end of a holder that has closed its descriptor.
     ///
     /// # Errors
-    ///
     /// I/O errors; the file was removed in the meantime.
     pub fn wait(&self) -> Result<(), SupervisorError> {
         loop {

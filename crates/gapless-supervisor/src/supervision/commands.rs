@@ -9,7 +9,6 @@ impl Supervision {
     /// Applies a command.
     ///
     /// # Errors
-    ///
     /// Unknown names, and instance counts outside the configured range; nothing has changed then.
     pub fn command(
         &mut self,
