@@ -842,7 +842,7 @@ fn calls() {
     seed("call_table", "scribbled", &[requests, claims, vec![64, 0, 3, 17], answers].concat());
 }
 
-/// As in `registry/packets.rs` of gapless-rpc.
+/// The same as in `registry/packets.rs` of gapless-rpc.
 fn call_packets() {
     let packet = |kind: u16, fields: &[&[u8]]| {
         [b"GAPR", &4_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()

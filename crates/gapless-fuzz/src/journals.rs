@@ -51,7 +51,7 @@ const MARKS: [usize; 5] = [
 ];
 const MARK_LENGTH: usize = d::MARK_WORDS * 8;
 const INDEX_LENGTH: usize = 4 * d::INDEX_ENTRY_LENGTH;
-/// Whatever a header says, so that a target is quick.
+/// Caps the length that a header states, so that a target is quick.
 const SEGMENT_LENGTH_MAX: u64 = 64 * 1024;
 const SEGMENTS_MAX: usize = 4;
 const FRAMES_MAX: u64 = SEGMENTS_MAX as u64 * SEGMENT_LENGTH_MAX / HEADER_LENGTH as u64;

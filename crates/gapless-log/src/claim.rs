@@ -61,7 +61,7 @@ impl ClaimWord {
         Self((generation as u64) << GENERATION_SHIFT | (holder as u64) << HOLDER_SHIFT | flags | state as u64)
     }
 
-    /// Which request of the slot this is.
+    /// Number of the request in its slot.
     #[must_use]
     pub const fn generation(self) -> u32 {
         (self.0 >> GENERATION_SHIFT) as u32

@@ -68,7 +68,7 @@ pub struct GatingCursor {
     memory: Arc<Memory>,
     gate: Arc<Gate>,
     position: u64,
-    /// As of the last look, so that the writer's cache line is loaded once per batch.
+    /// Value at the last look, so that the writer's cache line is loaded once per batch.
     limit: u64,
     truncations: u64,
     /// End of the window when it was found to end before this cursor, and the truncations then.
@@ -217,7 +217,7 @@ pub struct FreeCursor {
     memory: Arc<Memory>,
     sequence: u64,
     position: Option<u64>,
-    /// As of the last look; refreshed only when all of it is read.
+    /// Value at the last look; refreshed only when all of it is read.
     released: u64,
     released_sequence: u64,
 }
@@ -285,7 +285,7 @@ impl FreeCursor {
             self.memory.prefetch_bytes(position + ahead as u64, BACKLOG_AHEAD_BYTES.min(length.saturating_sub(ahead)));
             self.memory.load_racing(position + at as u64, part);
         }
-        // As in `read`. If the first word of the copy is not newer, no word is.
+        // Checked like `read`. If the first word of the copy is not newer, no word is.
         fence(Ordering::Acquire);
         let claimed = self.memory.header_word(d::CLAIMED_WORD).load(Ordering::Relaxed);
         if claimed.saturating_sub(capacity) > position {

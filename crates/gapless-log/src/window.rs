@@ -187,7 +187,7 @@ impl WindowWriter {
     /// Makes room for a frame of `length` bytes after the last committed one.
     ///
     /// # Errors
-    /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor is too far behind.
+    /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor lags too far.
     #[inline]
     fn reserve(&mut self, length: usize) -> Result<u64, LogError> {
         if length > self.frame_length_max {
@@ -276,7 +276,7 @@ impl WindowWriter {
     /// Copies a whole frame in and commits it as `sequence`.
     ///
     /// # Errors
-    /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor is too far behind.
+    /// [`LogError::TooLong`]; [`LogError::Full`] while a gating cursor lags too far.
     ///
     /// # Panics
     /// If the length of `frame` is not a multiple of 8, or `sequence` is not the next one.

@@ -11,7 +11,7 @@ const PORT: u16 = 9092;
 const CONTROLLER_PORT: u16 = 9093;
 const INTERNAL_PORT: u16 = 9094;
 
-/// Has its own loopback address; ends with its test.
+/// A broker with its own loopback address; ends with its test.
 #[derive(Debug)]
 pub struct KafkaBroker {
     host: String,

@@ -115,6 +115,6 @@ pub fn run(modules: Vec<Module>) -> ExitCode {
         let test_threads = arguments.test_threads.or(Some(at_a_time));
         has_failed |= libtest_mimic::run(&Arguments { test_threads, ..arguments.clone() }, trials).has_failed();
     }
-    // As other test programs.
+    // The same format as other test programs.
     if has_failed { ExitCode::from(101) } else { ExitCode::SUCCESS }
 }

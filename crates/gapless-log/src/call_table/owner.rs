@@ -221,7 +221,7 @@ impl CallTable {
 pub struct OfferRings {
     shape: CallTableShape,
     tails: [u64; CLASSES],
-    /// Nothing is read back from the region, which another process may have overwritten.
+    /// Reads nothing from the region, which another process may have overwritten.
     entries: Box<[u64]>,
     offered: Box<[u32]>,
 }

@@ -18,7 +18,7 @@ const OVERTAKEN_MAX: u8 = 8;
 /// on a busy machine may not run for longer.
 const LOOKS_MAX: u8 = 10;
 
-/// Limit of turns that a class may be ahead or behind.
+/// Limit of turns that a class may lead or lag.
 const AHEAD_MAX: i8 = 60;
 
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ const FOREIGN: &[&str] = include!("foreign_names.in");
 fn names_in_documents_exist() {
     let root = workspace::root();
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
-    // Its names no longer exist.
+    // Old names, which no longer exist.
     for path in documents::of_workspace(&root).into_iter().filter(|path| !path.ends_with("docs/renames.md")) {
         let text = std::fs::read_to_string(&path).expect("a document can be read");
         let shown = path.strip_prefix(&root).expect("the file is in the workspace").display().to_string();

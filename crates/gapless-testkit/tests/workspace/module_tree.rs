@@ -22,9 +22,9 @@ struct ModuleItems {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ModuleReference {
-    /// Has the reference.
+    /// Path of the module with the reference.
     pub from: ModulePath,
-    /// Has the definition.
+    /// Path of the module with the definition.
     pub to: ModulePath,
     pub place: String,
     pub written: Vec<String>,

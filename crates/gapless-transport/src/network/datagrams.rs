@@ -36,7 +36,7 @@ pub trait Datagrams: Send {
     /// If `packet_length` is 0.
     fn send(&mut self, to: Peer, bytes: &[u8], packet_length: usize) -> io::Result<usize>;
 
-    /// As [`Datagrams::send`], with the lengths of the packets; returns the number of packets taken.
+    /// Like [`Datagrams::send`], with the lengths of the packets; returns the number of packets taken.
     ///
     /// # Errors
     /// As for [`Datagrams::send`].

@@ -195,7 +195,7 @@ impl TcpConnection {
         Ok(true)
     }
 
-    /// Nothing follows the queued bytes.
+    /// Ends the output: no byte follows the queued ones.
     pub fn finish(&self) {
         self.socket.finish();
     }

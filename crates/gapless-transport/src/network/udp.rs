@@ -91,7 +91,7 @@ impl UdpSocket {
         self.inbox.counters()
     }
 
-    /// As the kernel counts: twice the requested size, or twice the system's limit.
+    /// Counted by the kernel: twice the requested size, or twice the system's limit.
     ///
     /// # Errors
     /// An error of the operating system.
@@ -99,7 +99,7 @@ impl UdpSocket {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
     }
 
-    /// As the kernel counts.
+    /// Counted by the kernel.
     ///
     /// # Errors
     /// An error of the operating system.

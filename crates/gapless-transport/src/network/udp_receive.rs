@@ -60,7 +60,7 @@ impl SenderFilter {
     }
 }
 
-/// As the headers of control messages require.
+/// Aligned for the headers of control messages.
 #[repr(align(8))]
 struct ControlBuffer([u8; CONTROL_BYTES]);
 

@@ -28,7 +28,7 @@ impl PartialEq for Network {
 
 impl Eq for Network {}
 
-/// Its addresses are those of the configuration.
+/// Addresses are those of the configuration.
 pub trait Pipes: Debug + Send + Sync {
     /// The pipe's first calls show the outcome.
     ///
@@ -58,7 +58,7 @@ pub trait Pipe: AsFd + Debug + Send {
     /// [`ErrorKind::WouldBlock`] if none are taken now; any other error means that the pipe is broken.
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Nothing follows the sent bytes.
+    /// Ends the output: no byte follows.
     fn finish(&self);
 }
 

@@ -37,7 +37,7 @@ impl Socket {
         }
     }
 
-    /// As far as the slices are taken now; returns the bytes.
+    /// Writes without waiting; returns the bytes taken.
     ///
     /// # Errors
     /// The connection failed.
@@ -54,7 +54,7 @@ impl Socket {
         }
     }
 
-    /// As far as `bytes` are taken now; returns their number.
+    /// Writes without waiting; returns the bytes taken.
     ///
     /// # Errors
     /// The connection failed.

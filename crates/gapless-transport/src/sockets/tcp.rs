@@ -78,7 +78,7 @@ impl TcpSocket {
         }
     }
 
-    /// As far as the slices are taken now; returns the bytes.
+    /// Writes without waiting; returns the bytes taken.
     ///
     /// # Errors
     /// The connection failed, or could not be made.
@@ -91,7 +91,7 @@ impl TcpSocket {
         }
     }
 
-    /// As far as `bytes` are taken now; returns their number.
+    /// Writes without waiting; returns the bytes taken.
     ///
     /// # Errors
     /// The connection failed, or could not be made.

@@ -87,7 +87,7 @@ impl TlsSocket {
         }
     }
 
-    /// As far as there is room now; returns the bytes.
+    /// Writes without waiting; returns the bytes taken.
     ///
     /// # Errors
     /// The connection failed.
