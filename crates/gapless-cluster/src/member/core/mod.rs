@@ -407,11 +407,10 @@ impl MemberCore {
         if effects.members.take().is_some() {
             self.membership.is_changed = true;
         }
-        if let Some(fetch) = effects.fetch.take() {
-            if !self.snapshot_transfers.is_receiving() {
+        if let Some(fetch) = effects.fetch.take()
+            && !self.snapshot_transfers.is_receiving() {
                 self.catch_up.begin(&fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
             }
-        }
         Ok(())
     }
 
