@@ -1,8 +1,8 @@
 //! [`ClusterConfig`]: a member's TOML file, which describes its cluster, the cluster's members, and its stream.
 //!
 //! The file is a stream's file (`gapless_client::StreamConfig`) with the additional tables `[cluster]`, `[[member]]`,
-//! `[election]`, `[discovery]`, `[tls]`, `[clients]`, `[service]` and `[replication]`. The members' files differ in
-//! `cluster.member`, `stream.directory` and `clients.address` alone.
+//! `[election]`, `[discovery]`, `[tls]`, `[clients]`, `[service]` and `[replication]`. The files of the members differ in
+//! `cluster.member`, `stream.directory` and `clients.address`; `[replication]` and files of `[tls]` may differ.
 //!
 //! ```
 //! use gapless_cluster::config::ClusterConfig;

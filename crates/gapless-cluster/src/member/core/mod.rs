@@ -408,9 +408,10 @@ impl MemberCore {
             self.membership.is_changed = true;
         }
         if let Some(fetch) = effects.fetch.take()
-            && !self.snapshot_transfers.is_receiving() {
-                self.catch_up.begin(&fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
-            }
+            && !self.snapshot_transfers.is_receiving()
+        {
+            self.catch_up.begin(&fetch, self.ingress.last_sequence(), self.now.monotonic_ns);
+        }
         Ok(())
     }
 
