@@ -31,7 +31,7 @@ pub fn check(passed: &OwnedFd) -> Result<(), String> {
 }
 
 /// Wakes the thread that sleeps on it.
-pub fn ring(eventfd: impl AsFd) {
+pub fn signal(eventfd: impl AsFd) {
     // Writing 1 to an eventfd fails only if its counter is full, which wakes as well.
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }
@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(check(&good), Ok(()));
         // Even a full one does not block.
         rustix::io::write(&good, &(u64::MAX - 1).to_ne_bytes()).unwrap();
-        ring(&good);
+        signal(&good);
         let blocking = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         assert!(check(&blocking).unwrap_err().contains("that does not block"));
         let (reader, writer) = std::io::pipe().unwrap();

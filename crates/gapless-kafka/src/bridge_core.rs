@@ -12,14 +12,14 @@
 //! | `inbox` | records of the own inbox |
 //! | `stopping` | a bridge that stops, is replaced, or begins again |
 //! | `leases` | the leases of others, and the own one |
-//! | `liveness` | heartbeats, the broker's state and clock |
+//! | `broker_liveness` | heartbeats, the broker's state and clock |
 //! | `input` | [`BridgeInput`]: an event for a core |
 //! | `status` | the state of a bridge, for its operator |
 
+mod broker_liveness;
 mod inbox;
 mod input;
 mod leases;
-mod liveness;
 mod status;
 mod stopping;
 
@@ -33,9 +33,9 @@ use crate::peers::PeerBridges;
 use crate::presence::{MarkPlace, OfferedRoute};
 use crate::record::names::{self, BridgeId};
 use crate::record::{KafkaRecord, RecordWriter};
+use broker_liveness::{BrokerState, TopicEnd};
 use gapless_agent::Now;
 use gapless_agent::monotonic::saturating_ns;
-use liveness::{BrokerState, TopicEnd};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ const NAMED_MAX: usize = 10;
 /// Delay of the watch in a process that only calls or looks; most have ended before.
 const WATCH_AFTER: Duration = Duration::from_millis(50);
 /// Interval of attempts while a domain is waited for.
-const LOOK: Duration = Duration::from_millis(20);
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(20);
 
 impl DomainArguments {
     /// Opens the domain, or creates it.
@@ -71,7 +71,7 @@ impl DomainArguments {
             if waited >= wait {
                 break;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(ATTEMPT_INTERVAL);
             waited = begun.elapsed();
         }
         if let Some(reason) = parent.and_then(reason_not_searched).or_else(|| reason_against(&path)) {

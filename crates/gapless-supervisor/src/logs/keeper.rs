@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Pause between checks of growing logs. Output during this time, and during a copy, may exceed the limit.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Interval of checks of disks, and of logs without inotify events.
-const LOOK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1_000 });
+const CHECK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1_000 });
 /// Free blocks at which a full disk counts as having space again; more than one, to limit the number of events.
 const ROOM_BLOCKS: u64 = 16;
 
@@ -132,7 +132,7 @@ impl RotationWorker {
             }
             if is_due {
                 self.check_disks();
-                next_check = Instant::now() + LOOK_INTERVAL;
+                next_check = Instant::now() + CHECK_INTERVAL;
             }
             self.sleep(next_check);
         }
@@ -259,7 +259,7 @@ mod tests {
             !found.is_empty()
         });
         keeper.set_limits(1 << 21, 1);
-        std::thread::sleep(LOOK_INTERVAL * 2);
+        std::thread::sleep(CHECK_INTERVAL * 2);
         found.extend(keeper.take_findings());
         assert_eq!(found, [LogFinding::DiskFull(disk.path.clone())]);
         file.set_len(0).unwrap();

@@ -73,7 +73,7 @@ impl Guarding {
 
     /// Call it regularly: replaces a guard that has ended, and sends omitted lines to one that reads again. Returns a
     /// message for the user, if any.
-    pub(super) fn look(&self) -> Option<String> {
+    pub(super) fn check_guard(&self) -> Option<String> {
         let mut state = self.lock();
         let state = &mut *state;
         let process_id = state.process.id();
@@ -143,7 +143,7 @@ impl GuardState {
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
-            // Full or closed, which `look` handles.
+            // Full or closed, which `check_guard` handles.
             Err(_) => false,
         }
     }

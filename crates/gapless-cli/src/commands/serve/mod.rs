@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
 /// The first interrupt lets begun requests finish; this many kill them.
 const AT_ONCE: u32 = 2;
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(100);
+const GUARD_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 fn workers(text: &str) -> Result<u16, String> {
     let count = text.parse().ok().filter(|count| (1..=4_096).contains(count));
@@ -111,8 +111,8 @@ fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> CommandResu
     std::thread::Builder::new().name("gapless-guard".to_owned()).spawn(move || {
         let mut ends_at = None;
         loop {
-            std::thread::sleep(LOOK);
-            if let Some(said) = guard.look() {
+            std::thread::sleep(GUARD_CHECK_INTERVAL);
+            if let Some(said) = guard.check_guard() {
                 let _ = writeln!(io::stderr(), "note: {said}");
             }
             // Relaxed: the count guards no data.

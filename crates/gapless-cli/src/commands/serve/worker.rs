@@ -31,7 +31,7 @@ const ERROR_LENGTH_MAX: usize = 8 << 10;
 /// Limit of one read, before the other pipes have their turn.
 const READ_PER_TURN_BYTES: usize = 1 << 20;
 /// Interval of checks whether the process must end.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Pause before a start that failed by a shortage is retried.
 const START_AGAIN: Duration = Duration::from_millis(100);
 /// Interval of warnings about a shortage.
@@ -181,7 +181,7 @@ impl<'a> WorkerPipes<'a> {
             let mut polled: Vec<_> = self.exit.iter().map(|exit| PollFd::new(exit, PollFlags::IN)).collect();
             polled.extend(self.stdin.iter().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
             polled.extend(self.stdout.iter().chain(&self.stderr).map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-            match poll(&mut polled, Some(&LOOK)) {
+            match poll(&mut polled, Some(&POLL_INTERVAL)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }

@@ -239,7 +239,7 @@ impl Watcher {
     fn report(&self, report: WatcherReport) {
         // The supervisor may have ended.
         let _ = self.reports.send(report);
-        wake_fd::ring(&self.waker);
+        wake_fd::signal(&self.waker);
     }
 
     fn next(&self) -> Option<Instant> {
