@@ -135,7 +135,7 @@ pub const BACKLOG_CRASH_POINTS: [&str; 12] = [
 ];
 
 /// Crash points of serving routes to other processes.
-pub const COPY_CRASH_POINTS: [&str; 15] = [
+pub const INSTANCE_CRASH_POINTS: [&str; 15] = [
     "sweep_lock_taken",
     "sweep_between_files",
     "serve_lock_taken",
@@ -143,14 +143,14 @@ pub const COPY_CRASH_POINTS: [&str; 15] = [
     "serve_listening",
     "bell_before_passing",
     "bell_passed",
-    "copy_claimed",
-    "copy_header_read",
-    "copy_begun",
-    "copy_handler_done",
-    "copy_reply_written",
-    "copy_answered_before_wake",
-    "copy_before_done_bit",
-    "copy_before_completion",
+    "instance_claimed",
+    "instance_header_read",
+    "instance_begun",
+    "instance_handler_done",
+    "instance_reply_written",
+    "instance_answered_before_wake",
+    "instance_before_done_bit",
+    "instance_before_completion",
 ];
 
 pub const GUARDIAN_CRASH_POINTS: [&str; 14] = [
@@ -268,7 +268,7 @@ mod armed {
             &super::COMMAND_CRASH_POINTS,
             &super::CALLER_CRASH_POINTS,
             &super::BACKLOG_CRASH_POINTS,
-            &super::COPY_CRASH_POINTS,
+            &super::INSTANCE_CRASH_POINTS,
             &super::GUARDIAN_CRASH_POINTS,
             &super::LAUNCH_CRASH_POINTS,
             &super::SUPERVISOR_CRASH_POINTS,

@@ -27,7 +27,7 @@ pub fn check(passed: &OwnedFd) -> Result<(), String> {
     Ok(())
 }
 
-pub fn ring(eventfd: impl AsFd) {
+pub fn signal(eventfd: impl AsFd) {
     // Fails only if the counter is full, which wakes as well.
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }
@@ -41,7 +41,7 @@ mod tests {
         let good = create().unwrap();
         assert_eq!(check(&good), Ok(()));
         rustix::io::write(&good, &(u64::MAX - 1).to_ne_bytes()).unwrap();
-        ring(&good);
+        signal(&good);
         let blocking = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         assert!(check(&blocking).unwrap_err().contains("that does not block"));
         let (reader, writer) = std::io::pipe().unwrap();

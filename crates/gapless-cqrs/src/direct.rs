@@ -1,6 +1,6 @@
 use crate::bus::{
     AcceptedCommand, AnswerResult, Attempts, BusOptions, CommandBus, CommandQueue, Completion, QueuedCommand,
-    RetryPolicy, SendPolicy, WriterAnswer, ending_of, read,
+    RetryPolicy, SendPolicy, WriterAnswer, command_outcome, read,
 };
 use crate::draft::Draft;
 use crate::error::{BusError, CommandError};
@@ -167,14 +167,16 @@ impl DirectBus {
         let (_, _, identifier, _, headers) = draft.parts();
         let (mut attempts, headers) = (Attempts::new(retry, identifier), headers.cloned().unwrap_or_default());
         loop {
-            let ticket = self.send(draft.changed(attempts.identifier(), &headers));
+            let ticket = self.send(draft.with_identity(attempts.identifier(), &headers));
             let outcome = loop {
                 match self.take_outcome(ticket.number) {
                     Some(outcome) => break outcome,
                     None => _ = self.turn_or_sleep(SLEEP_MAX),
                 }
             };
-            let Some(delay) = attempts.next_delay(&ending_of(&outcome)) else { return read(outcome, ticket.expected) };
+            let Some(delay) = attempts.next_delay(&command_outcome(&outcome)) else {
+                return read(outcome, ticket.expected);
+            };
             let until = Instant::now() + delay;
             while let left = until.saturating_duration_since(Instant::now())
                 && !left.is_zero()
@@ -322,9 +324,9 @@ impl DirectBus {
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) -> (u64, AnswerResult) {
         let policy = self.policy.clone().unwrap_or_default();
-        let (dispatched, asked) = policy.before(draft);
-        let (sequence, outcome) = match asked {
-            Ok(()) => self.decide_encoded(&draft.changed(dispatched.identifier, &dispatched.headers)),
+        let (dispatched, interception) = policy.before(draft);
+        let (sequence, outcome) = match interception {
+            Ok(()) => self.decide_encoded(&draft.with_identity(dispatched.identifier, &dispatched.headers)),
             Err(outcome) => (0, outcome),
         };
         let reported = outcome.clone();
@@ -384,7 +386,7 @@ impl DirectBus {
         let (sequence, outcome) = match host.command(command.0, bytes) {
             Ok(Some(CommandOutcome { last_sequence, reply })) => {
                 slot.sequence = last_sequence;
-                if let Some(accepted) = reply.ok().and_then(WriterAnswer::accepted) {
+                if let Some(accepted) = reply.ok().and_then(WriterAnswer::read_accepted) {
                     slot.outcome = Some(Ok(accepted));
                 } else {
                     slot.outcome = Some(outcome_of(reply));

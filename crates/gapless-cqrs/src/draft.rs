@@ -86,7 +86,7 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         self
     }
 
-    pub(crate) const fn changed<'b>(
+    pub(crate) const fn with_identity<'b>(
         &self,
         identifier: Option<u128>,
         headers: &'b Headers,

@@ -355,12 +355,12 @@ fn outcome_is_awaited_or_called_back<H: HandleDrive>() {
             pending.await.unwrap();
         }
     });
-    let (told, tells) = std::sync::mpsc::channel();
+    let (sender, outcomes) = std::sync::mpsc::channel();
     for _ in 0..100 {
-        let told = told.clone();
-        bus.send(Account::command(&1, &AccountCommand::Deposit(1))).then(move |outcome| told.send(outcome).unwrap());
+        let sender = sender.clone();
+        bus.send(Account::command(&1, &AccountCommand::Deposit(1))).then(move |outcome| sender.send(outcome).unwrap());
     }
-    let versions: Vec<u64> = (0..100).map(|_| tells.recv().unwrap().unwrap().version).collect();
+    let versions: Vec<u64> = (0..100).map(|_| outcomes.recv().unwrap().unwrap().version).collect();
     assert_eq!(versions, (202..302).collect::<Vec<_>>());
     let mut pending = pin!(bus.send(Account::command(&1, &AccountCommand::Deposit(1))));
     let _ = matches!(pending.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
@@ -533,13 +533,13 @@ fn direct_bus_keeps_last_outcomes() {
         assert_eq!(bus.take(ticket).unwrap().unwrap().version, version);
         assert_eq!(bus.take(ticket), Some(Err(CommandError::Bus(BusError::NotKept))));
     }
-    let (told, tells) = std::sync::mpsc::channel();
-    bus.send_then(Account::command(&1, &AccountCommand::Withdraw(100)), move |outcome| told.send(outcome).unwrap());
+    let (sender, outcomes) = std::sync::mpsc::channel();
+    bus.send_then(Account::command(&1, &AccountCommand::Withdraw(100)), move |outcome| sender.send(outcome).unwrap());
     let handle = bus.handle();
     let pending = handle.send(Account::command(&1, &AccountCommand::Deposit(1)));
     assert_eq!(pending.wait(), Err(CommandError::Bus(BusError::CalledInHandler)));
     gapless_testkit::wait::until("there is nothing to do", || bus.turn() == 0);
-    assert_eq!(tells.recv().unwrap(), Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 6 })));
+    assert_eq!(outcomes.recv().unwrap(), Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 6 })));
     assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, 9);
     bus.stop().unwrap();
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 thread_local! {
     static IS_HANDLING: Cell<bool> = const { Cell::new(false) };
-    static SENT: RefCell<Vec<FollowUp>> = const { RefCell::new(Vec::new()) };
+    static FOLLOW_UPS: RefCell<Vec<FollowUp>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Called with the handler's own command if that was accepted.
@@ -17,7 +17,7 @@ struct FollowUps {
     session: u64,
     number: u64,
     metadata: Box<[u8]>,
-    sent: Vec<FollowUp>,
+    commands: Vec<FollowUp>,
 }
 
 /// To be sent once the handlers' own commands are released: before that they may be truncated.
@@ -46,8 +46,8 @@ pub(crate) fn run_handler<T>(handler: impl FnOnce() -> T) -> T {
     handler()
 }
 
-pub(crate) fn send_after_handler(sent: FollowUp) {
-    SENT.with_borrow_mut(|all| all.push(sent));
+pub(crate) fn send_after_handler(follow_up: FollowUp) {
+    FOLLOW_UPS.with_borrow_mut(|all| all.push(follow_up));
 }
 
 /// Called once it is known whether the handled command is accepted; `accepted` returns its sequence and origin.
@@ -56,7 +56,7 @@ pub(crate) fn settle_follow_ups<'a>(
     follow_ups: &FollowUpQueue,
     accepted: impl FnOnce() -> Option<(u64, CommandOrigin<'a>)>,
 ) {
-    if !SENT.with_borrow(Vec::is_empty) {
+    if !FOLLOW_UPS.with_borrow(Vec::is_empty) {
         follow_ups.settle(accepted());
     }
 }
@@ -64,19 +64,19 @@ pub(crate) fn settle_follow_ups<'a>(
 impl FollowUpQueue {
     #[cold]
     fn settle(&self, accepted: Option<(u64, CommandOrigin<'_>)>) {
-        let sent = SENT.take();
+        let commands = FOLLOW_UPS.take();
         let Some((sequence, CommandOrigin { session, number, metadata })) = accepted else {
-            return sent.into_iter().for_each(|sent| sent(None));
+            return commands.into_iter().for_each(|send| send(None));
         };
         let metadata = metadata.into();
-        self.lock().push_back(FollowUps { sequence, session, number, metadata, sent });
-        // Release: pairs with `released`, which runs after the release of the command.
+        self.lock().push_back(FollowUps { sequence, session, number, metadata, commands });
+        // Release: pairs with `send_released`, which runs after the release of the command.
         self.has_any.store(true, Ordering::Release);
     }
 
     /// Sends the commands after transactions up to `sequence`.
     #[inline]
-    pub fn released(&self, sequence: u64) {
+    pub fn send_released(&self, sequence: u64) {
         if self.has_any.load(Ordering::Acquire) {
             self.send(sequence);
         }
@@ -86,7 +86,7 @@ impl FollowUpQueue {
     fn send(&self, released: u64) {
         loop {
             let mut waiting = self.lock();
-            let Some(FollowUps { session, number, metadata, sent, .. }) =
+            let Some(FollowUps { session, number, metadata, commands, .. }) =
                 waiting.pop_front_if(|follow_ups| follow_ups.sequence <= released)
             else {
                 self.has_any.store(!waiting.is_empty(), Ordering::Release);
@@ -94,7 +94,7 @@ impl FollowUpQueue {
             };
             drop(waiting);
             let origin = CommandOrigin { session, number, metadata: &metadata };
-            sent.into_iter().for_each(|sent| sent(Some(&origin)));
+            commands.into_iter().for_each(|send| send(Some(&origin)));
         }
     }
 
@@ -102,7 +102,7 @@ impl FollowUpQueue {
     #[cold]
     pub fn withdraw(&self) {
         let waiting = std::mem::take(&mut *self.lock());
-        waiting.into_iter().flat_map(|follow_ups| follow_ups.sent).for_each(|sent| sent(None));
+        waiting.into_iter().flat_map(|follow_ups| follow_ups.commands).for_each(|send| send(None));
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<FollowUps>> {

@@ -233,30 +233,36 @@ mod tests {
 
     #[test]
     fn identifier_round_trips() {
-        fn kept<Id: AggregateId + PartialEq>(id: Id) -> bool {
+        fn round_trips<Id: AggregateId + PartialEq>(id: Id) -> bool {
             let mut bytes = [0; ID_LENGTH_MAX];
             let length = id.write(&mut bytes).unwrap();
             Id::read(&bytes[..length]) == Some(id)
         }
-        assert!(kept(7_u32) && kept(u64::MAX) && kept(1_u128 << 100) && kept("Zürich".to_owned()) && kept([1_u8; 16]));
+        assert!(
+            round_trips(7_u32)
+                && round_trips(u64::MAX)
+                && round_trips(1_u128 << 100)
+                && round_trips("Zürich".to_owned())
+                && round_trips([1_u8; 16])
+        );
         assert_eq!("x".repeat(65).write(&mut [0; ID_LENGTH_MAX]), Err(65));
         assert!(u64::read(&[0; 7]).is_none() && String::read(&[0xff]).is_none() && <[u8; 3]>::read(&[0; 4]).is_none());
     }
 
     #[test]
     fn identifier_text_round_trips() {
-        let seen = |form: IdForm, id: &[u8]| {
+        let round_trip = |form: IdForm, id: &[u8]| {
             let text = form.text(id);
             assert_eq!(form.bytes(&text).as_deref(), Some(id), "{text}");
             text
         };
-        assert_eq!(seen(u64::FORM, &7_u64.to_be_bytes()), "7");
-        assert_eq!(seen(u128::FORM, &[0xff; 16]), u128::MAX.to_string());
-        assert_eq!(seen(u32::FORM, &[0, 1]), "0x0001", "wrong length for u32");
-        assert_eq!(seen(String::FORM, "0x1 \u{e9}".as_bytes()), "0x1 \u{e9}");
-        assert_eq!(seen(IdForm::Bytes, b"A-17"), "A-17");
-        assert_eq!(seen(IdForm::Bytes, b"0x17"), "0x30783137", "text with 0x would be parsed as hexadecimal");
-        assert_eq!(seen(<[u8; 2]>::FORM, &[1, 0xff]), "0x01ff");
+        assert_eq!(round_trip(u64::FORM, &7_u64.to_be_bytes()), "7");
+        assert_eq!(round_trip(u128::FORM, &[0xff; 16]), u128::MAX.to_string());
+        assert_eq!(round_trip(u32::FORM, &[0, 1]), "0x0001", "wrong length for u32");
+        assert_eq!(round_trip(String::FORM, "0x1 \u{e9}".as_bytes()), "0x1 \u{e9}");
+        assert_eq!(round_trip(IdForm::Bytes, b"A-17"), "A-17");
+        assert_eq!(round_trip(IdForm::Bytes, b"0x17"), "0x30783137", "text with 0x would be parsed as hexadecimal");
+        assert_eq!(round_trip(<[u8; 2]>::FORM, &[1, 0xff]), "0x01ff");
         for (form, text) in [(u32::FORM, "4294967296"), (u32::FORM, "-1"), (u64::FORM, "0x1"), (IdForm::Bytes, "0xg0")]
         {
             assert_eq!(form.bytes(text), None, "{text}");

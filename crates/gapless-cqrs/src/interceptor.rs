@@ -1,7 +1,7 @@
 use crate::aggregate::DecisionContext;
-use crate::ending::CommandOutcome;
 use crate::envelope::CommandEnvelope;
 use crate::identity::TypeKey;
+use crate::outcome::CommandOutcome;
 use gapless_message::headers::Headers;
 use gapless_message::{Message, MessageError};
 
@@ -23,8 +23,8 @@ use gapless_message::{Message, MessageError};
 ///         Ok(())
 ///     }
 ///
-///     fn after(&self, command: &DispatchedCommand, ending: &CommandOutcome<'_>) {
-///         println!("{} of {}: {ending:?}", command.command_name, self.0);
+///     fn after(&self, command: &DispatchedCommand, outcome: &CommandOutcome<'_>) {
+///         println!("{} of {}: {outcome:?}", command.command_name, self.0);
 ///     }
 /// }
 /// ```
@@ -41,8 +41,8 @@ pub trait DispatchInterceptor: Send + Sync + 'static {
 
     /// Called with the last outcome, after all retries, on the thread that received it: must not wait for another
     /// command.
-    fn after(&self, command: &DispatchedCommand, ending: &CommandOutcome<'_>) {
-        let _ = (command, ending);
+    fn after(&self, command: &DispatchedCommand, outcome: &CommandOutcome<'_>) {
+        let _ = (command, outcome);
     }
 }
 
@@ -80,8 +80,8 @@ pub trait HandlerInterceptor: Send + 'static {
     }
 
     /// Called after the decision or a failure; nothing is released or answered yet.
-    fn after(&mut self, command: &InterceptedCommand<'_>, ending: &CommandOutcome<'_>) {
-        let _ = (command, ending);
+    fn after(&mut self, command: &InterceptedCommand<'_>, outcome: &CommandOutcome<'_>) {
+        let _ = (command, outcome);
     }
 }
 

@@ -28,7 +28,7 @@
 //! | [`aggregate`] | [`Aggregate`]: decides on commands and changes by events |
 //! | [`draft`] | [`Draft`]: a command to be sent |
 //! | `handling` | commands sent from within a handler |
-//! | [`ending`] | [`CommandOutcome`]: the outcome of a command without its types |
+//! | [`outcome`] | [`CommandOutcome`]: the outcome of a command without its types |
 //! | `envelope` | encoding of commands and answers |
 //! | [`event_filter`] | [`EventFilter`]: selects events |
 //! | [`snapshots`] | states of aggregates in files; [`SnapshotPolicy`] |
@@ -57,7 +57,6 @@ pub mod directory;
 pub mod draft;
 #[cfg(test)]
 mod drives;
-pub mod ending;
 mod envelope;
 pub mod error;
 pub mod event_filter;
@@ -76,6 +75,7 @@ pub mod model;
 pub mod names;
 mod open_readers;
 pub mod origin;
+pub mod outcome;
 mod released;
 #[cfg(test)]
 mod samples;
@@ -97,7 +97,6 @@ pub use derived::DerivedFiles;
 pub use direct::{DirectBus, Ticket};
 pub use directory::EventDirectory;
 pub use draft::Draft;
-pub use ending::CommandOutcome;
 pub use error::{BaseFileError, BusError, CommandError, IndexFileError, ModelError, TypesError};
 pub use event_filter::EventFilter;
 pub use events::{EventReader, ReadError, RecordedTransaction};
@@ -132,5 +131,6 @@ pub use interceptor::{DispatchInterceptor, DispatchedCommand, HandlerInterceptor
 pub use model::CommandModel;
 pub use names::TypeNames;
 pub use origin::{CAUSATION, CORRELATION, Cause};
+pub use outcome::CommandOutcome;
 pub use snapshots::SnapshotPolicy;
 pub use transaction::{CommandIdentity, RecordedEvent, RecordedEvents};

@@ -248,7 +248,7 @@ impl<'a> RecordedEvents<'a> {
 mod tests {
     use super::*;
 
-    fn written(identity: Option<CommandIdentity>, headers: &Headers) -> Vec<u8> {
+    fn encode_transaction(identity: Option<CommandIdentity>, headers: &Headers) -> Vec<u8> {
         let (mut out, mut encoded) = (Vec::new(), Vec::new());
         headers.encode(&mut encoded).unwrap();
         write_head(&mut out, identity, &encoded);
@@ -271,7 +271,7 @@ mod tests {
         let identity = Some(CommandIdentity { identifier: 1 << 100, hash: 7 });
         for identity in [None, identity] {
             for headers in [Headers::default(), Headers::default().with("user", "x")] {
-                let bytes = written(identity, &headers);
+                let bytes = encode_transaction(identity, &headers);
                 let mut events = RecordedEvents::read(5, &bytes).unwrap();
                 assert_eq!((events.identity(), events.headers()), (identity, Some(headers)));
                 let first = events.next_event().unwrap().unwrap();
@@ -287,7 +287,8 @@ mod tests {
 
     #[test]
     fn malformed_events_are_errors() {
-        let bytes = written(Some(CommandIdentity { identifier: 1, hash: 2 }), &Headers::default().with("a", "b"));
+        let bytes =
+            encode_transaction(Some(CommandIdentity { identifier: 1, hash: 2 }), &Headers::default().with("a", "b"));
         let read = |bytes: &[u8]| {
             let mut events = RecordedEvents::read(1, bytes)?;
             while let Some(event) = events.next_event()? {

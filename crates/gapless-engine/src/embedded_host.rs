@@ -179,7 +179,7 @@ impl EmbeddedHost {
             if let Some(taken) = self.host.snapshot_requests()?.taken(number) {
                 return taken;
             }
-            self.turn_or_sleep(SNAPSHOT_LOOK)?;
+            self.turn_or_sleep(SNAPSHOT_CHECK_INTERVAL)?;
         }
     }
 
@@ -231,4 +231,4 @@ impl EmbeddedHost {
 /// Written snapshot files do not wake the owner.
 const CLOSING_SLEEP_NS_MAX: u64 = 1_000_000;
 /// A completed snapshot wakes no thread.
-const SNAPSHOT_LOOK: Duration = Duration::from_millis(1);
+const SNAPSHOT_CHECK_INTERVAL: Duration = Duration::from_millis(1);

@@ -104,7 +104,7 @@ pub struct SessionEntry {
 
 impl SessionEntry {
     #[must_use]
-    pub fn find(&self, session_seq: u64) -> Option<&StoredReply> {
+    pub fn find_reply(&self, session_seq: u64) -> Option<&StoredReply> {
         // Without fragments the slot follows from the number.
         let likely = self.replies.get((session_seq.wrapping_sub(1) % u64::from(self.window_messages)) as usize);
         let likely = likely.filter(|reply| reply.session_seq == session_seq);

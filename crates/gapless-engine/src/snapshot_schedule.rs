@@ -285,7 +285,7 @@ impl Drop for SnapshotSchedule {
 }
 
 /// Interval of checks for a failed host.
-const FAILURE_LOOK: Duration = Duration::from_millis(50);
+const FAILURE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 impl WriterStatus {
     fn taken(&self, number: u64) -> Option<Result<u64, EngineError>> {
@@ -325,7 +325,12 @@ impl SnapshotRequests {
             if let Some(taken) = status.taken(number) {
                 return taken;
             }
-            status = self.queue.changed.wait_timeout(status, FAILURE_LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            status = self
+                .queue
+                .changed
+                .wait_timeout(status, FAILURE_CHECK_INTERVAL)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
             if let Some(error) = failure() {
                 return Err(error);
             }

@@ -137,7 +137,7 @@ fn snapshot_at(place: &ServiceDirectory, bytes: &[u8]) {
             assert_eq!(snapshot::encode(&again, place.identity), written);
             for entry in fold.sessions().sorted() {
                 let found = fold.sessions().get(entry.session).expect("a session in the list is found");
-                let _ = (entry.find(0), entry.find(1), found.find(u64::MAX));
+                let _ = (entry.find_reply(0), entry.find_reply(1), found.find_reply(u64::MAX));
             }
         }
         Err(error) => assert_says_something(&error),

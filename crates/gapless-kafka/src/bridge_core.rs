@@ -6,10 +6,10 @@
 //! that reason, and no other bridge is called silent, because the silence is its own. If the producer says all the time that they are
 //! appended, it is the reader that gives none: it is opened again.
 
+mod broker_liveness;
 mod inbox;
 mod input;
 mod leases;
-mod liveness;
 mod status;
 mod stopping;
 
@@ -23,9 +23,9 @@ use crate::peers::PeerBridges;
 use crate::presence::{MarkPlace, OfferedRoute};
 use crate::record::names::{self, BridgeId};
 use crate::record::{KafkaRecord, RecordWriter};
+use broker_liveness::{BrokerState, TopicEnd};
 use gapless_agent::Now;
 use gapless_agent::monotonic::saturating_ns;
-use liveness::{BrokerState, TopicEnd};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 

@@ -68,7 +68,7 @@ pub struct GatingCursor {
     memory: Arc<Memory>,
     gate: Arc<Gate>,
     position: u64,
-    /// Value at the last look, so that the writer's cache line is loaded once per batch.
+    /// Value at the last refresh, so that the writer's cache line is loaded once per batch.
     limit: u64,
     truncations: u64,
     /// End of the window when it was found to end before this cursor, and the truncations then.
@@ -98,19 +98,19 @@ impl GatingCursor {
             // Acquire: pairs with Gate::announce_truncation.
             let truncations = self.gate.truncations.load(Ordering::Acquire);
             if truncations != self.truncations {
-                self.look(truncations)?;
+                self.refresh_limit(truncations)?;
                 self.note(truncations);
             }
         }
         if self.position == self.limit {
-            self.look(self.truncations)?;
+            self.refresh_limit(self.truncations)?;
         }
         Ok((self.limit - self.position) as usize)
     }
 
     /// Fails if the window was truncated before the cursor.
     #[inline]
-    fn look(&mut self, truncations: u64) -> Result<(), LogError> {
+    fn refresh_limit(&mut self, truncations: u64) -> Result<(), LogError> {
         let limit = self.load_limit();
         if limit < self.position {
             self.cut = Some((limit, truncations));
@@ -137,7 +137,7 @@ impl GatingCursor {
         self.gate.noted.store(truncations, Ordering::Release);
     }
 
-    /// Whole readable frames in place, back to back, each padded to 8 bytes: the rest of an earlier look, else all
+    /// Whole readable frames in place, back to back, each padded to 8 bytes: the rest of an earlier refresh, else all
     /// there are.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ pub struct FreeCursor {
     memory: Arc<Memory>,
     sequence: u64,
     position: Option<u64>,
-    /// Value at the last look; refreshed only when all of it is read.
+    /// Value at the last refresh; refreshed only when all of it is read.
     released: u64,
     released_sequence: u64,
 }
@@ -239,7 +239,7 @@ impl FreeCursor {
 
     /// Refreshes the limit once all known frames are read; false without a frame.
     #[inline]
-    fn look(&mut self) -> Result<bool, LogError> {
+    fn refresh_released(&mut self) -> Result<bool, LogError> {
         if self.sequence > self.released_sequence {
             // Pairs with the Release stores in Releaser::release.
             let released_sequence = self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD);
@@ -270,7 +270,7 @@ impl FreeCursor {
     /// # Panics
     /// If the length of `buffer` is not a multiple of 8.
     pub fn read_many(&mut self, buffer: &mut [u8]) -> Result<FreeRead, LogError> {
-        if !self.look()? {
+        if !self.refresh_released()? {
             return Ok(FreeRead::Empty);
         }
         let Some(position) = self.position else { return Ok(FreeRead::Frame(0)) };
@@ -315,7 +315,7 @@ impl FreeCursor {
     /// # Errors
     /// [`LogError::Corrupt`] if the writer broke the protocol.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<FreeRead, LogError> {
-        if !self.look()? {
+        if !self.refresh_released()? {
             return Ok(FreeRead::Empty);
         }
         let released = self.released;

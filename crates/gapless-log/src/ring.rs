@@ -285,7 +285,7 @@ impl RingReader {
     /// [`LogError::Corrupt`] if the writer's position or the length is impossible. The ring is unusable then.
     #[inline]
     pub fn next_length(&mut self) -> Result<Option<usize>, LogError> {
-        if self.head == self.tail && !self.look()? {
+        if self.head == self.tail && !self.refresh_tail()? {
             return Ok(None);
         }
         let available = self.tail - self.head;
@@ -324,7 +324,7 @@ impl RingReader {
     }
 
     #[inline]
-    fn look(&mut self) -> Result<bool, LogError> {
+    fn refresh_tail(&mut self) -> Result<bool, LogError> {
         // Relaxed: without new frames nothing is read.
         if self.memory.header_word(d::TAIL_WORD).load(Ordering::Relaxed) == self.tail {
             return Ok(self.head != self.tail);

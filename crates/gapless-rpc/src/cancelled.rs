@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-const LOOK_NS: u64 = 100_000_000;
+const CHECK_INTERVAL_NS: u64 = 100_000_000;
 
 impl CallContext {
     /// Becomes ready when [`CallContext::is_cancelled`] is true: the caller has cancelled or is gone, or the deadline
@@ -71,8 +71,8 @@ impl Future for Cancelled {
             return Poll::Ready(());
         }
         let deadline_ns = Some(self.context.deadline_ns).filter(|deadline_ns| *deadline_ns != 0);
-        let look_ns = (!is_told).then(|| monotonic_ns() + LOOK_NS);
-        if let Some(wakes_ns) = deadline_ns.into_iter().chain(look_ns).min()
+        let check_ns = (!is_told).then(|| monotonic_ns() + CHECK_INTERVAL_NS);
+        if let Some(wakes_ns) = deadline_ns.into_iter().chain(check_ns).min()
             && (!is_told || self.alarm.as_ref().is_none_or(|(woken, _)| !woken.will_wake(task.waker())))
         {
             self.alarm = Some((task.waker().clone(), Alarm::set(wakes_ns, task.waker().clone())));

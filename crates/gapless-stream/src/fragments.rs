@@ -2,7 +2,7 @@
 //! whole. Without memory, new messages wait in order of arrival; unfinished ones without progress are evicted, the
 //! longest idle first. Their publishers get a gap answer and resend.
 
-use crate::sequencer::{Decision, compare};
+use crate::sequencer::{Decision, decide_by_number};
 use gapless_transport::link::ConnectionId;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, HEADER_LENGTH, Kind, aligned_length};
@@ -26,7 +26,7 @@ struct MemoryWaiter {
     connection: ConnectionId,
     session: u64,
     asked_ns: u64,
-    next_look_ns: u64,
+    next_check_ns: u64,
 }
 
 /// After this time an unfinished message is evicted for others, and a waiting publisher that does not ask again loses
@@ -34,7 +34,7 @@ struct MemoryWaiter {
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 /// An unfinished message below this average rate is evicted, too.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
-const LOOK_INTERVAL_NS: u64 = 10_000_000;
+const CHECK_INTERVAL_NS: u64 = 10_000_000;
 /// Beyond it every repeat is answered.
 const POSTPONED_MAX: usize = 1024;
 const MESSAGE_OVERHEAD: usize = 256;
@@ -118,7 +118,7 @@ impl Fragments {
             return malformed("a transaction is a leader's, not a publisher's");
         }
         let Some(partial) = self.partial.get_mut(&header.session) else {
-            match compare(header.session_seq, expected) {
+            match decide_by_number(header.session_seq, expected) {
                 Decision::Append if header.fragment.index == 0 => {}
                 Decision::Append => return malformed("a message begins with its fragment 0"),
                 Decision::Gap { .. } if self.drops_silently(header.session, header.session_seq, now_ns) => {
@@ -166,7 +166,7 @@ impl Fragments {
             return if is_complete { CollectResult::Complete } else { CollectResult::Kept };
         };
         let have = partial.frames.len() as u64;
-        match compare(header.session_seq, partial.begin.session_seq + have) {
+        match decide_by_number(header.session_seq, partial.begin.session_seq + have) {
             Decision::Append => {}
             other => return CollectResult::Answer(other),
         }
@@ -226,7 +226,7 @@ impl Fragments {
     /// Postponed message to be resent, whose turn it is, or the longest waiting.
     #[cold]
     pub fn recalled(&mut self, now_ns: u64) -> Option<(u64, ConnectionId)> {
-        self.next_recall_ns = now_ns + LOOK_INTERVAL_NS;
+        self.next_recall_ns = now_ns + CHECK_INTERVAL_NS;
         self.waiting.take_if(|waiting| now_ns.saturating_sub(waiting.asked_ns) > IDLE_NS_MAX);
         let session = match &self.waiting {
             Some(waiting) => waiting.session,
@@ -245,8 +245,8 @@ impl Fragments {
         }
         let postponed = self.postponed.get_mut(&session)?;
         postponed.is_recalled = true;
-        postponed.next_answer_ns = now_ns + LOOK_INTERVAL_NS;
-        self.waiting = Some(MemoryWaiter { connection, session, asked_ns: now_ns, next_look_ns: 0 });
+        postponed.next_answer_ns = now_ns + CHECK_INTERVAL_NS;
+        self.waiting = Some(MemoryWaiter { connection, session, asked_ns: now_ns, next_check_ns: 0 });
         Some((session, connection))
     }
 
@@ -315,10 +315,10 @@ impl Fragments {
         }
         if !self.has_room(needed_bytes) {
             let waiting =
-                self.waiting.get_or_insert(MemoryWaiter { connection, session, asked_ns: 0, next_look_ns: 0 });
+                self.waiting.get_or_insert(MemoryWaiter { connection, session, asked_ns: 0, next_check_ns: 0 });
             (waiting.connection, waiting.asked_ns) = (connection, now_ns);
-            if now_ns >= waiting.next_look_ns {
-                waiting.next_look_ns = now_ns + LOOK_INTERVAL_NS;
+            if now_ns >= waiting.next_check_ns {
+                waiting.next_check_ns = now_ns + CHECK_INTERVAL_NS;
                 self.evict(needed_bytes, now_ns);
             }
         }
@@ -356,7 +356,7 @@ impl PostponedMessage {
     const fn take_due_answer(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns >= self.next_answer_ns;
         if is_due {
-            self.next_answer_ns = now_ns + LOOK_INTERVAL_NS;
+            self.next_answer_ns = now_ns + CHECK_INTERVAL_NS;
         }
         is_due
     }

@@ -16,7 +16,7 @@ use crate::deferred::DeferredSessions;
 use crate::fragments::{CollectResult, Fragments};
 use crate::manual_time::ManualTime;
 use crate::messages::{ResponderMessage, SequencerRequest};
-use crate::sequencer::{Decision, Sequencer, compare};
+use crate::sequencer::{Decision, Sequencer, decide_by_number};
 use crate::sequencer_state::SequencerState;
 use crate::sequencer_state_writer::SequencerStateWriter;
 use crate::stream_time::StreamTime;
@@ -157,19 +157,19 @@ impl Ingress {
             return Ok(TurnResult::WindowFull(0));
         }
         let Some(frames_max) = self.allowance(number) else { return Ok(TurnResult::Waits(0)) };
-        let mut taken = 0;
+        let mut frames = 0;
         loop {
             if self.publishers[number].complete.is_some() && !self.append_complete(number)? {
-                return Ok(TurnResult::WindowFull(taken));
+                return Ok(TurnResult::WindowFull(frames));
             }
-            if taken == frames_max {
-                return Ok(TurnResult::Taken(taken));
+            if frames == frames_max {
+                return Ok(TurnResult::Taken(frames));
             }
             match self.take_frame(number)? {
-                FrameResult::Taken => taken += 1,
-                FrameResult::Empty => return Ok(TurnResult::Taken(taken)),
-                FrameResult::WindowFull => return Ok(TurnResult::WindowFull(taken)),
-                FrameResult::Waits => return Ok(TurnResult::Waits(taken)),
+                FrameResult::Taken => frames += 1,
+                FrameResult::Empty => return Ok(TurnResult::Taken(frames)),
+                FrameResult::WindowFull => return Ok(TurnResult::WindowFull(frames)),
+                FrameResult::Waits => return Ok(TurnResult::Waits(frames)),
                 FrameResult::Corrupt(reason) => return Ok(TurnResult::Corrupt(reason)),
                 FrameResult::Malformed(reason, session) => return Ok(TurnResult::Malformed(reason, session)),
             }
@@ -225,7 +225,7 @@ impl Ingress {
             }
         } else {
             let expected = self.fragments.expected(session).filter(|_| kind != Kind::SessionOpen);
-            let decision = match expected.map(|expected| compare(session_seq, expected)) {
+            let decision = match expected.map(|expected| decide_by_number(session_seq, expected)) {
                 // A part was lost.
                 Some(Decision::Append) => Decision::Malformed("a message was left unfinished"),
                 Some(other) => other,
@@ -424,16 +424,18 @@ impl Ingress {
             }
             let publisher = &mut self.publishers[number];
             publisher.reader.release();
-            if let (TurnResult::Taken(taken) | TurnResult::Waits(taken) | TurnResult::WindowFull(taken), Some(bucket)) =
-                (&outcome, &mut publisher.bucket)
+            if let (
+                TurnResult::Taken(frames) | TurnResult::Waits(frames) | TurnResult::WindowFull(frames),
+                Some(bucket),
+            ) = (&outcome, &mut publisher.bucket)
             {
-                bucket.take(*taken as u64, self.now.monotonic_ns);
+                bucket.take(*frames as u64, self.now.monotonic_ns);
             }
             match outcome {
                 TurnResult::Taken(0) if closed => self.publishers[number].done = true,
-                TurnResult::Taken(taken) | TurnResult::Waits(taken) => work += taken,
-                TurnResult::WindowFull(taken) => {
-                    work += taken;
+                TurnResult::Taken(frames) | TurnResult::Waits(frames) => work += frames,
+                TurnResult::WindowFull(frames) => {
+                    work += frames;
                     break;
                 }
                 TurnResult::Corrupt(reason) => self.drop_corrupt(number, &reason, 0),

@@ -237,7 +237,7 @@ impl Sequencer {
         let Some(state) = self.sessions.get_mut(&frame.session()).filter(|state| state.is_of(connection)) else {
             return Decision::SessionUnknown;
         };
-        match compare(frame.session_seq(), state.next_session_seq) {
+        match decide_by_number(frame.session_seq(), state.next_session_seq) {
             Decision::Append => {}
             other => return other,
         }
@@ -592,7 +592,7 @@ impl Sequencer {
 }
 
 #[inline]
-pub(crate) const fn compare(session_seq: u64, expected: u64) -> Decision {
+pub(crate) const fn decide_by_number(session_seq: u64, expected: u64) -> Decision {
     if session_seq == expected {
         Decision::Append
     } else if session_seq == 0 {

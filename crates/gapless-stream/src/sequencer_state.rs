@@ -122,7 +122,7 @@ impl SequencerState {
         bytes
     }
 
-    fn length_said(head: &[u8]) -> usize {
+    fn declared_length(head: &[u8]) -> usize {
         let [feeds, sessions, timers] = [52, 56, 60].map(|offset| u32_at(head, offset) as usize);
         FIXED_LENGTH + feeds * FEED_LENGTH + sessions * SESSION_LENGTH + timers * TIMER_LENGTH + 4
     }
@@ -137,9 +137,9 @@ impl SequencerState {
         (&file).take(FIXED_LENGTH as u64).read_to_end(&mut head)?;
         let length = file.metadata()?.len();
         if head.len() == FIXED_LENGTH && u64_at(&head, 0) == MAGIC {
-            let said = Self::length_said(&head) as u64;
-            if length != said {
-                return Ok(Err(format!("it has {length} bytes, and its first bytes say {said}")));
+            let declared = Self::declared_length(&head) as u64;
+            if length != declared {
+                return Ok(Err(format!("it has {length} bytes, and its first bytes say {declared}")));
             }
             file.rewind()?;
             head = checked_file::read_from(&file, length)?;
@@ -162,7 +162,7 @@ impl SequencerState {
         }
         let count_at = |offset| u32_at(content, offset) as usize;
         let (feeds, sessions) = (count_at(52), count_at(56));
-        let expected = Self::length_said(content) - 4;
+        let expected = Self::declared_length(content) - 4;
         let flags = u32_at(content, 48);
         if content.len() != expected || flags & !HALTED_FLAG != 0 {
             return Err(format!("{} bytes and flags {flags:#x}, {expected} bytes are expected", content.len()));

@@ -23,7 +23,7 @@ pub(crate) struct DomainArguments {
 const NAMED_MAX: usize = 10;
 /// Most commands that only call or look have ended before.
 const WATCH_AFTER: Duration = Duration::from_millis(50);
-const LOOK: Duration = Duration::from_millis(20);
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(20);
 
 impl DomainArguments {
     pub(crate) fn open_or_create(&self) -> Result<Domain, Box<dyn Error>> {
@@ -60,7 +60,7 @@ impl DomainArguments {
             if waited >= wait {
                 break;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(ATTEMPT_INTERVAL);
             waited = begun.elapsed();
         }
         if let Some(reason) = parent.and_then(reason_not_searched).or_else(|| reason_against(&path)) {

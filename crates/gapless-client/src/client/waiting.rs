@@ -64,13 +64,13 @@ pub(super) struct CallWaits {
     next: Instant,
 }
 
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl CallWaits {
     pub fn since(begun: Instant) -> Self {
         let mut notices = WaitNotices::after_a_second();
         notices.begin(0);
-        Self { notices, begun, next: begun + LOOK_INTERVAL }
+        Self { notices, begun, next: begun + CHECK_INTERVAL }
     }
 
     /// Time of the next wake-up.
@@ -84,7 +84,7 @@ impl CallWaits {
         if now < self.next {
             return;
         }
-        self.next = now + LOOK_INTERVAL;
+        self.next = now + CHECK_INTERVAL;
         if let Some(waited) = self.notices.take_due(saturating_ns(now.saturating_duration_since(self.begun))) {
             let (waited_s, peer) = (waited.as_secs(), client.peer());
             let process = client.link.socket.as_ref().and_then(PeerProcess::of);

@@ -20,7 +20,7 @@ pub(super) struct PeerDiscovery {
     socket: UdpSocket,
     group: SocketAddr,
     addresses: Vec<SocketAddr>,
-    next_look_ns: u64,
+    next_check_ns: u64,
     next_beacon_ns: u64,
     is_failing: bool,
 }
@@ -35,7 +35,7 @@ impl PeerDiscovery {
         let failed = |source| LinkError::Discovery { group, interface: options.interface.clone(), source };
         let socket = UdpSocket::open(&udp).map_err(failed)?;
         let addresses = options.addresses.clone();
-        Ok(Self { socket, group, addresses, next_look_ns: 0, next_beacon_ns: 0, is_failing: false })
+        Ok(Self { socket, group, addresses, next_check_ns: 0, next_beacon_ns: 0, is_failing: false })
     }
 
     pub(super) fn poll(
@@ -45,10 +45,10 @@ impl PeerDiscovery {
         is_missing: bool,
         mut take: impl FnMut(MemberNumber, &[SocketAddr]),
     ) {
-        if now_ns < self.next_look_ns {
+        if now_ns < self.next_check_ns {
             return;
         }
-        self.next_look_ns = now_ns + CHECK_INTERVAL_NS;
+        self.next_check_ns = now_ns + CHECK_INTERVAL_NS;
         self.next_beacon_ns = self.next_beacon_ns.min(now_ns + BEACON_INTERVAL_CALM_NS);
         if is_missing {
             self.next_beacon_ns = self.next_beacon_ns.min(now_ns + BEACON_INTERVAL_NS);

@@ -72,7 +72,7 @@ pub struct Links {
     resolver: Resolver,
     first: usize,
     now_ns: u64,
-    next_look_ns: u64,
+    next_check_ns: u64,
     next_accept_ns: u64,
     next_shrink_ns: u64,
 }
@@ -105,7 +105,7 @@ impl Links {
             resolver: Resolver::default(),
             first: 0,
             now_ns: 0,
-            next_look_ns: 0,
+            next_check_ns: 0,
             next_accept_ns: 0,
             next_shrink_ns: 0,
         };
@@ -250,7 +250,7 @@ impl Links {
     pub fn poll(&mut self, now: Now) -> usize {
         let before_ns = std::mem::replace(&mut self.now_ns, now.monotonic_ns);
         let work: usize = self.peers.iter_mut().map(PeerLink::flush).sum();
-        if self.now_ns >= self.next_look_ns {
+        if self.now_ns >= self.next_check_ns {
             let pause_ns = self.now_ns.saturating_sub(before_ns);
             self.check(pause_ns);
         }
@@ -304,7 +304,7 @@ impl Links {
     #[cold]
     fn check(&mut self, pause_ns: u64) {
         let now_ns = self.now_ns;
-        self.next_look_ns = now_ns + CHECK_INTERVAL_NS;
+        self.next_check_ns = now_ns + CHECK_INTERVAL_NS;
         self.accept();
         self.take_pending_connections();
         while let Some(answer) = self.resolver.next_answer() {

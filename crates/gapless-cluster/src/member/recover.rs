@@ -91,7 +91,7 @@ impl ForcedRecovery {
         }
         let stream_id = start::stream_id(&config.name);
         let journal = JournalReader::open(layout.journal())?;
-        let found = look(&journal, stream_id, layout.root())?;
+        let found = read_log_content(&journal, stream_id, layout.root())?;
         let found = found.ok_or_else(|| no_member(layout.root()))?;
         let newest = |points: &[FilePoint]| start::newest_readable(points).min(found.last_sequence);
         let snapshots = snapshots(layout).map_err(ClusterError::Service)?;
@@ -160,7 +160,7 @@ impl ForcedRecovery {
         let mut opened = self.persistence.open(&layout.journal(), opening)?;
         let journal = &mut opened.journal;
         journal.sync()?;
-        let found = look(&JournalReader::open(layout.journal())?, self.stream_id, root)?;
+        let found = read_log_content(&JournalReader::open(layout.journal())?, self.stream_id, root)?;
         let LogContent { recovered, last_sequence, .. } = found.ok_or_else(|| no_member(root))?;
         let checkpoint = recovered.single_member_checkpoint(self.member, &self.addresses).expect("there is a state");
         let pending = PendingCheckpoint::new(root, files.instance());
@@ -184,7 +184,7 @@ fn no_member(path: &Path) -> ClusterError {
     ClusterError::Foreign { path: path.to_owned(), reason: "there is nothing of a member to recover".to_owned() }
 }
 
-fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<LogContent>, ClusterError> {
+fn read_log_content(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<LogContent>, ClusterError> {
     let last_sequence = journal.recoverable_sequence()?;
     // Later records describe frames that opening the journal cuts.
     let records: Vec<_> = journal.records()?.take_while(|each| each.after_sequence <= last_sequence).collect();

@@ -172,7 +172,7 @@ impl OpenCounter {
         Self { inotify, count: 0 }
     }
 
-    fn look(&mut self) -> u64 {
+    fn count_opens(&mut self) -> u64 {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.inotify, &mut buffer);
         while let Ok(event) = reader.next() {
@@ -211,7 +211,7 @@ fn catch_up(missed: u64, length: usize) -> CatchUpCost {
     let mut opened = OpenCounter::watch(&turned.directory(stays).join("journal"));
     turned.start(away);
     turned.until("the end of the missed messages", |turned| {
-        opened.look();
+        opened.count_opens();
         (turned.released(away) >= end && turned.leader() == Some(stays)).then_some(())
     });
     let until_ns = turned.now_ns + 40_000_000;
@@ -220,7 +220,7 @@ fn catch_up(missed: u64, length: usize) -> CatchUpCost {
     let (count, bytes) = turned.messages(away);
     assert_eq!(count, missed + 1);
     assert!(bytes == turned.messages(stays).1, "both have the same messages");
-    CatchUpCost { messages: statistics.messages_sent, bytes: statistics.bytes_sent, opened: opened.look() }
+    CatchUpCost { messages: statistics.messages_sent, bytes: statistics.bytes_sent, opened: opened.count_opens() }
 }
 
 /// `opened_max`: each new reader opens its four or five segments.

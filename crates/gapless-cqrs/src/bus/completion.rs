@@ -26,12 +26,12 @@ impl WriterAnswer {
     /// Decodes an answer.
     #[inline]
     pub fn read(bytes: &[u8]) -> AnswerResult {
-        Self::accepted(bytes).map_or_else(|| Self::read_other(bytes), Ok)
+        Self::read_accepted(bytes).map_or_else(|| Self::read_other(bytes), Ok)
     }
 
     /// An answer that accepts without a reply; `None` for any other.
     #[inline]
-    pub fn accepted(bytes: &[u8]) -> Option<Self> {
+    pub fn read_accepted(bytes: &[u8]) -> Option<Self> {
         let answer = CommandAnswer::read(bytes).ok()?;
         let is_plain = answer.kind == AnswerKind::Accepted && answer.message == TypeKey::NONE;
         let CommandAnswer { position, aggregate_version: version, events, .. } = answer;

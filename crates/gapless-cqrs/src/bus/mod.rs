@@ -28,7 +28,7 @@ pub(crate) use completion::{AnswerResult, Completion, WriterAnswer};
 pub use connection::BusOptions;
 pub(crate) use queue::{CommandQueue, QueuedCommand};
 pub use send_policy::RetryPolicy;
-pub(crate) use send_policy::{Attempts, SendPolicy, ending_of};
+pub(crate) use send_policy::{Attempts, SendPolicy, command_outcome};
 
 const WITHIN_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -205,7 +205,7 @@ impl CommandBus {
             dispatched.identifier = attempts.identifier();
         }
         let (mut bytes, command, headers) = (Vec::new(), draft.command_key(), dispatched.headers.clone());
-        if let Err(reason) = draft.changed(dispatched.identifier, &headers).write(&mut bytes) {
+        if let Err(reason) = draft.with_identity(dispatched.identifier, &headers).write(&mut bytes) {
             let completion = policy.completion(dispatched, None);
             completion.deliver_now(Err(BusError::NotSent(reason)));
             return completion;

@@ -1,12 +1,12 @@
 use super::completion::{AnswerResult, Completion, CompletionObserver, WriterAnswer};
 use super::timer::RetryTimer;
 use crate::draft::Draft;
-use crate::ending::CommandOutcome;
 use crate::envelope::{AnswerKind, CommandAnswer, change_identifier};
 use crate::error::BusError;
 use crate::identifiers::time_ordered_identifier;
 use crate::identity::{Position, TypeKey};
 use crate::interceptor::{DispatchInterceptor, DispatchedCommand};
+use crate::outcome::CommandOutcome;
 use gapless_message::Message;
 use gapless_message::headers::Headers;
 use gapless_wire::split_mix;
@@ -32,7 +32,7 @@ pub struct RetryPolicy {
     /// Random part by which the delay is shortened at most, 0 to 100 %; 0 retries commands together that failed
     /// together.
     pub jitter_percent: u8,
-    /// Whether this ending is retried.
+    /// Whether this outcome is retried.
     pub retries: fn(&CommandOutcome<'_>) -> bool,
 }
 
@@ -45,8 +45,11 @@ impl Default for RetryPolicy {
             delay_first: Duration::from_millis(10),
             delay_max: Duration::from_secs(1),
             jitter_percent: 50,
-            retries: |ending| {
-                matches!(ending, CommandOutcome::Bus(BusError::Disconnected | BusError::Forgotten | BusError::TimedOut))
+            retries: |outcome| {
+                matches!(
+                    outcome,
+                    CommandOutcome::Bus(BusError::Disconnected | BusError::Forgotten | BusError::TimedOut)
+                )
             },
         }
     }
@@ -54,8 +57,8 @@ impl Default for RetryPolicy {
 
 impl RetryPolicy {
     /// `None` to give up. `attempt` counts from 1; `random` is any number.
-    fn delay(&self, ending: &CommandOutcome<'_>, attempt: u32, random: u64) -> Option<Duration> {
-        if attempt >= self.attempts_max || !(self.retries)(ending) {
+    fn delay(&self, outcome: &CommandOutcome<'_>, attempt: u32, random: u64) -> Option<Duration> {
+        if attempt >= self.attempts_max || !(self.retries)(outcome) {
             return None;
         }
         let factor = 1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
@@ -67,7 +70,7 @@ impl RetryPolicy {
 
 pub(crate) struct Attempts {
     policy: RetryPolicy,
-    sent: u32,
+    attempt: u32,
     is_identifier_own: bool,
     identifier: Option<u128>,
 }
@@ -76,7 +79,12 @@ impl Attempts {
     /// For a caller's `identifier`; without, [`Attempts::identifier`] is a new one.
     pub fn new(policy: RetryPolicy, identifier: Option<u128>) -> Self {
         let is_identifier_own = identifier.is_none();
-        Self { policy, sent: 1, is_identifier_own, identifier: identifier.or_else(|| Some(time_ordered_identifier())) }
+        Self {
+            policy,
+            attempt: 1,
+            is_identifier_own,
+            identifier: identifier.or_else(|| Some(time_ordered_identifier())),
+        }
     }
 
     /// Identifier of the current attempt.
@@ -85,16 +93,17 @@ impl Attempts {
     }
 
     /// Delay, `None` to give up; changes the identifier after a decision.
-    pub fn next_delay(&mut self, ending: &CommandOutcome<'_>) -> Option<Duration> {
+    pub fn next_delay(&mut self, outcome: &CommandOutcome<'_>) -> Option<Duration> {
         let identifier = self.identifier.unwrap_or_default() as u64;
-        let delay = self.policy.delay(ending, self.sent, split_mix::finish(identifier ^ u64::from(self.sent)))?;
-        if ending.is_decided() {
+        let delay =
+            self.policy.delay(outcome, self.attempt, split_mix::finish(identifier ^ u64::from(self.attempt)))?;
+        if outcome.is_decided() {
             if !self.is_identifier_own {
                 return None;
             }
             self.identifier = Some(time_ordered_identifier());
         }
-        self.sent += 1;
+        self.attempt += 1;
         Some(delay)
     }
 }
@@ -135,16 +144,16 @@ impl SendPolicy {
             identifier,
             headers: headers.cloned().unwrap_or_default(),
         };
-        let asked = self.interceptors.iter().try_for_each(|interceptor| interceptor.before(&mut dispatched));
-        (dispatched, asked.map_err(|reason| Ok(WriterAnswer::Answer(Box::new(interception_answer(reason))))))
+        let interception = self.interceptors.iter().try_for_each(|interceptor| interceptor.before(&mut dispatched));
+        (dispatched, interception.map_err(|reason| Ok(WriterAnswer::Answer(Box::new(interception_answer(reason))))))
     }
 
     /// Tells interceptors the outcome.
     pub fn after(&self, dispatched: &DispatchedCommand, outcome: &AnswerResult) {
-        let ending = ending_of(outcome);
+        let outcome = command_outcome(outcome);
         for interceptor in self.interceptors.iter().rev() {
             // A panic must not end the thread, which may be any that polls for answers.
-            if catch_unwind(AssertUnwindSafe(|| interceptor.after(dispatched, &ending))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| interceptor.after(dispatched, &outcome))).is_err() {
                 tracing::error!("an interceptor panicked behind the command {}", dispatched.command_name);
             }
         }
@@ -174,7 +183,7 @@ fn interception_answer(reason: String) -> CommandAnswer<Vec<u8>> {
     }
 }
 
-pub(crate) fn ending_of(outcome: &AnswerResult) -> CommandOutcome<'_> {
+pub(crate) fn command_outcome(outcome: &AnswerResult) -> CommandOutcome<'_> {
     match outcome {
         Ok(WriterAnswer::Accepted { sequence, version, events }) => {
             let position = Position { sequence: *sequence, ordinal: 0 };
@@ -212,7 +221,8 @@ impl CompletionObserver for PolicyObserver {
     fn on_outcome(&self, completion: &Arc<Completion>, outcome: AnswerResult) {
         let mut command = self.lock();
         let ObservedCommand { dispatched, retry } = &mut *command;
-        let delayed = retry.as_mut().and_then(|retry| Some((retry.attempts.next_delay(&ending_of(&outcome))?, retry)));
+        let delayed =
+            retry.as_mut().and_then(|retry| Some((retry.attempts.next_delay(&command_outcome(&outcome))?, retry)));
         let Some((delay, retry)) = delayed else {
             let dispatched = dispatched.clone();
             drop(command);

@@ -75,7 +75,7 @@ fn select(random: &mut Random, last: u64) -> Selection {
     Selection { filters, from, until: (random.below(2) == 0).then_some(until) }
 }
 
-fn released(directory: &Path, host: &CommandHost) -> u64 {
+fn wait_released(directory: &Path, host: &CommandHost) -> u64 {
     let layout = StreamLayout::new(directory);
     wait::until("released frames are counted", || {
         JournalWriterState::read(&layout).unwrap() == JournalWriterState::Released(host.service().released_sequence())
@@ -100,7 +100,7 @@ fn outside_reads_agree_with_the_host() {
                 builder.follow(&mut reader, |_| ()).unwrap();
             }
         }
-        let last = released(path, &host);
+        let last = wait_released(path, &host);
         let outside = EventDirectory::open(path).unwrap();
         for _ in 0..40 {
             let selection = select(&mut random, last);
@@ -137,7 +137,7 @@ fn reader_follows_a_restarted_host() {
     let directory = tempfile::tempdir().unwrap();
     let (mut host, mut bus) = start(directory.path());
     decide(&bus, 20, &mut random);
-    released(directory.path(), &host);
+    wait_released(directory.path(), &host);
     let outside = EventDirectory::open(directory.path()).unwrap();
     let selection = Selection { filters: vec![EventFilter::event::<AccountEvent>()], ..Selection::default() };
     let mut transactions = outside.transactions(selection.clone()).unwrap();
@@ -162,7 +162,7 @@ fn aggregates_are_counted() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path());
     decide(&bus, 500, &mut random);
-    released(directory.path(), &host);
+    wait_released(directory.path(), &host);
     let mut expected = BTreeMap::<Vec<u8>, (u64, Position, Position)>::new();
     let (mut events, mut transactions, mut payload_bytes) = (0, 0, 0);
     let mut reader = host.events(Position::default());

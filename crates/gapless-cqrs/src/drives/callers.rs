@@ -47,12 +47,12 @@ impl DispatchInterceptor for SigningInterceptor {
         Ok(())
     }
 
-    fn after(&self, _: &DispatchedCommand, ending: &CommandOutcome<'_>) {
-        let ending = match ending {
+    fn after(&self, _: &DispatchedCommand, outcome: &CommandOutcome<'_>) {
+        let outcome = match outcome {
             CommandOutcome::Accepted { events, version, .. } => format!("{events} to {version}"),
             other => format!("{other:?}"),
         };
-        self.log.lock().unwrap().push(format!("{} after: {ending}", self.name));
+        self.log.lock().unwrap().push(format!("{} after: {outcome}", self.name));
     }
 }
 
@@ -108,13 +108,13 @@ impl HandlerInterceptor for GuardInterceptor {
         }
     }
 
-    fn after(&mut self, command: &InterceptedCommand<'_>, ending: &CommandOutcome<'_>) {
+    fn after(&mut self, command: &InterceptedCommand<'_>, outcome: &CommandOutcome<'_>) {
         let number = command.decode::<AccountCommand>().unwrap().unwrap();
-        let ending = match ending {
+        let outcome = match outcome {
             CommandOutcome::Accepted { version, .. } => version.to_string(),
             other => format!("{other:?}"),
         };
-        self.0.lock().unwrap().push(format!("{number:?}: {ending}"));
+        self.0.lock().unwrap().push(format!("{number:?}: {outcome}"));
         assert!(number != AccountCommand::Deposit(0), "a panic here has no effect");
     }
 }
@@ -167,7 +167,7 @@ impl HandlerInterceptor for FailingInterceptor {
 fn retrying() -> RetryPolicy {
     RetryPolicy {
         delay_first: Duration::from_millis(1),
-        retries: |ending| matches!(ending, CommandOutcome::Failed(_) | CommandOutcome::Intercepted(_)),
+        retries: |outcome| matches!(outcome, CommandOutcome::Failed(_) | CommandOutcome::Intercepted(_)),
         ..RetryPolicy::default()
     }
 }

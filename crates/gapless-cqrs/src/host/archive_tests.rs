@@ -37,7 +37,7 @@ fn has(bus: &CommandBus, id: u64, balance: u64) {
     assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance })), "{id}");
 }
 
-fn found(host: &CommandHost, id: u64) -> usize {
+fn event_count(host: &CommandHost, id: u64) -> usize {
     let mut events = host.found_events(EventFilter::aggregate::<Account>(&id), Position::default());
     std::iter::from_fn(|| events.next_event().unwrap().map(|_| ())).count()
 }
@@ -69,7 +69,7 @@ fn aggregates_load_from_archive() {
     for id in 0..ACCOUNTS {
         has(&bus, id, balance);
     }
-    assert_eq!(found(&host, 9), balance as usize);
+    assert_eq!(event_count(&host, 9), balance as usize);
     assert_eq!(EventDirectory::open(path).unwrap().statistics().unwrap().archived_segments, went);
     host.stop().unwrap();
     let (host, bus) = start(path);

@@ -189,14 +189,14 @@ fn fold(
     let place = same.iter().position(|folded| folded.aggregate == event.aggregate && *folded.id == *event.id);
     let at = place.unwrap_or(same.len());
     if place.is_none() {
-        let made = match old.map(|base| from_base(base, erased, event.id)).transpose() {
+        let base_state = match old.map(|base| from_base(base, erased, event.id)).transpose() {
             Ok(found) => found.flatten(),
             Err(LoadError::Never(reason) | LoadError::Stream(reason) | LoadError::Shortage(reason)) => {
                 return Err(unusable_aggregate(erased, event.id, reason));
             }
             Err(LoadError::Index(error)) => return Err(unusable_aggregate(erased, event.id, error.to_string())),
         };
-        let (state, version, last_sequence) = match made {
+        let (state, version, last_sequence) = match base_state {
             Some((state, snapshot)) => (state, snapshot.version, snapshot.last_sequence),
             None => {
                 let state = erased.create(event.id);

@@ -35,7 +35,7 @@ enum SubscribeRefusal {
     StudentHasEnough,
 }
 
-fn changed(count: &mut u32, event: &RecordedEvent<'_>) -> Result<(), MessageError> {
+fn count_change(count: &mut u32, event: &RecordedEvent<'_>) -> Result<(), MessageError> {
     if event.read::<Subscribed>()?.is_some() {
         *count += 1;
     }
@@ -61,7 +61,7 @@ impl DecisionModel for Taken {
     }
 
     fn apply(&mut self, event: &RecordedEvent<'_>) -> Result<(), MessageError> {
-        changed(&mut self.0, event)
+        count_change(&mut self.0, event)
     }
 }
 
@@ -80,7 +80,7 @@ impl DecisionModel for Courses {
     }
 
     fn apply(&mut self, event: &RecordedEvent<'_>) -> Result<(), MessageError> {
-        changed(&mut self.0, event)
+        count_change(&mut self.0, event)
     }
 }
 

@@ -25,12 +25,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-const PAUSE: Duration = Duration::from_millis(20);
-const PAUSE_AWAITED: Duration = Duration::from_micros(200);
-const PAUSE_WITHOUT_INDEX: Duration = Duration::from_millis(200);
+const TURN_INTERVAL: Duration = Duration::from_millis(20);
+const TURN_INTERVAL_WITH_REQUESTS: Duration = Duration::from_micros(200);
+const TURN_INTERVAL_WITHOUT_INDEX: Duration = Duration::from_millis(200);
 /// Afterwards open segments are closed: they would take room after their deletion.
-const IDLE: Duration = Duration::from_secs(1);
-const FOLLOWED_AT_END: Duration = Duration::from_millis(200);
+const READER_IDLE_MAX: Duration = Duration::from_secs(1);
+const CATCH_UP_TIME_AT_CLOSE: Duration = Duration::from_millis(200);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 const STATES_MAX: usize = 1024;
 const CHANGED_MAX: usize = 1 << 20;
@@ -69,7 +69,7 @@ struct LoaderState {
     turn_ended: Condvar,
     has_results: AtomicBool,
     is_wake_due: AtomicBool,
-    changed: Mutex<ChangeLog>,
+    change_log: Mutex<ChangeLog>,
 }
 
 pub(super) enum LoadRequest {
@@ -109,19 +109,19 @@ pub(super) struct IndexReader {
     has_index: bool,
 }
 
-const INDEX_AWAITED: Duration = Duration::from_secs(5);
+const INDEX_WAIT_MAX: Duration = Duration::from_secs(5);
 
 impl PositionSource for IndexReader {
     fn through(&self) -> Result<u64, ReadError> {
         if !self.has_index {
             return Err(ReadError::NoIndex);
         }
-        let (released, until) = (self.window.released_sequence(), Instant::now() + INDEX_AWAITED);
+        let (released, until) = (self.window.released_sequence(), Instant::now() + INDEX_WAIT_MAX);
         while self.shared.index.last_sequence() < released {
             let mut state = self.shared.lock();
             state.is_index_awaited = true;
             self.shared.work_added.notify_one();
-            drop(self.shared.turn_ended.wait_timeout(state, PAUSE));
+            drop(self.shared.turn_ended.wait_timeout(state, TURN_INTERVAL));
             let indexed = self.shared.index.last_sequence();
             if indexed < released && (Instant::now() >= until || self.shared.lock().is_closing) {
                 return Err(ReadError::IndexBehind { indexed, released });
@@ -150,7 +150,7 @@ impl PositionSource for IndexReader {
 
 #[derive(Default)]
 struct ChangeLog {
-    changed: ChangedKeys,
+    keys: ChangedKeys,
     through: u64,
 }
 
@@ -175,7 +175,7 @@ impl Loader {
             turn_ended: Condvar::new(),
             has_results: AtomicBool::new(false),
             is_wake_due: AtomicBool::new(false),
-            changed: Mutex::default(),
+            change_log: Mutex::default(),
         });
         let mut loading = LoadWorker::new(Arc::clone(&shared), parts, threading);
         if threading == Threading::InTurns {
@@ -244,19 +244,19 @@ impl Loader {
             state.states.clear();
             state.is_deposed = true;
         }
-        let mut log = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        log.changed = ChangedKeys::Keys(FxHashSet::default());
+        let mut log = self.shared.change_log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.keys = ChangedKeys::Keys(FxHashSet::default());
         log.through
     }
 
     /// Takes the noted changes, if complete up to `sequence`.
     pub fn changes_through(&self, sequence: u64) -> Option<ChangedKeys> {
-        let mut log = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.shared.change_log.lock().unwrap_or_else(PoisonError::into_inner);
         if log.through < sequence {
             self.shared.work_added.notify_one();
             return None;
         }
-        Some(std::mem::take(&mut log.changed))
+        Some(std::mem::take(&mut log.keys))
     }
 }
 
@@ -276,12 +276,12 @@ impl LoaderState {
     /// Notes that everything up to `through` is indexed, and empties `keys`. Holds the lock only briefly: a writer that
     /// begins to lead waits for it.
     fn record(&self, keys: &mut Vec<IndexKey>, through: u64) {
-        let mut log = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.change_log.lock().unwrap_or_else(PoisonError::into_inner);
         log.through = through;
-        if let ChangedKeys::Keys(changed) = &mut log.changed {
+        if let ChangedKeys::Keys(changed) = &mut log.keys {
             changed.extend(keys.iter());
             if changed.len() > CHANGED_MAX {
-                log.changed = ChangedKeys::All;
+                log.keys = ChangedKeys::All;
             }
         }
         drop(log);
@@ -373,9 +373,11 @@ impl LoadWorker {
             }
             let pause = match self.attempt() {
                 Some(true) => Duration::ZERO,
-                Some(false) if self.parts.directory.is_none() && self.requests.is_empty() => PAUSE_WITHOUT_INDEX,
-                Some(false) if !self.requests.is_empty() => PAUSE_AWAITED,
-                Some(false) => PAUSE,
+                Some(false) if self.parts.directory.is_none() && self.requests.is_empty() => {
+                    TURN_INTERVAL_WITHOUT_INDEX
+                }
+                Some(false) if !self.requests.is_empty() => TURN_INTERVAL_WITH_REQUESTS,
+                Some(false) => TURN_INTERVAL,
                 None => PAUSE_AFTER_FAILURE,
             };
             let shared = Arc::clone(&self.shared);
@@ -452,27 +454,27 @@ impl LoadWorker {
     fn close_index(&mut self) {
         let Some(mut builder) = self.builder.take() else { return };
         let [follower, _] = &mut self.parts.readers;
-        let until = Instant::now() + FOLLOWED_AT_END;
+        let until = Instant::now() + CATCH_UP_TIME_AT_CLOSE;
         while Instant::now() < until && matches!(builder.follow(follower, |_| ()), Ok(true)) {}
         builder.close();
     }
 
     fn run_due_loads(&mut self, through: u64) {
         self.shortage = None;
-        let due: Vec<_> = self.requests.extract_if(.., |requests| requests.through() <= through).collect();
+        let due: Vec<_> = self.requests.extract_if(.., |request| request.through() <= through).collect();
         if !due.is_empty() {
             self.loaded_at = Some(Instant::now());
-        } else if self.loaded_at.take_if(|loaded_at| loaded_at.elapsed() > IDLE).is_some() {
+        } else if self.loaded_at.take_if(|loaded_at| loaded_at.elapsed() > READER_IDLE_MAX).is_some() {
             let [_, reader] = &mut self.parts.readers;
             reader.close_journal();
         }
-        for requests in due {
+        for request in due {
             let can_load = !self.is_damaged && self.shortage.is_none();
-            match if can_load { self.load(requests) } else { Err(requests) } {
-                Err(requests) => self.requests.push(requests),
-                Ok(made) => {
+            match if can_load { self.load(request) } else { Err(request) } {
+                Err(request) => self.requests.push(request),
+                Ok(result) => {
                     crash_point("aggregate_loaded");
-                    self.shared.lock().results.push(made);
+                    self.shared.lock().results.push(result);
                     self.shared.has_results.store(true, Ordering::Relaxed);
                     self.parts.waker.wake();
                 }
@@ -495,9 +497,9 @@ impl LoadWorker {
     }
 
     /// Returns the request if it has to wait for a rebuild or for resources.
-    fn load(&mut self, requests: LoadRequest) -> Result<LoadResult, LoadRequest> {
+    fn load(&mut self, request: LoadRequest) -> Result<LoadResult, LoadRequest> {
         crash_point("aggregate_loading");
-        match requests {
+        match request {
             LoadRequest::Aggregate(load) => match self.fold_caught(|builder| builder.build_aggregate(&load)) {
                 Some(content) => Ok(LoadResult::Aggregate(LoadedAggregate { load, content })),
                 None => Err(LoadRequest::Aggregate(load)),
@@ -517,7 +519,7 @@ impl LoadWorker {
         let never = |reason| Some(Err(LoadFailure { reason, is_transient: false }));
         let mut state_builder = self.state_builder();
         match catch_unwind(AssertUnwindSafe(|| fold(&mut state_builder))) {
-            Ok(Ok(made)) => Some(Ok(made)),
+            Ok(Ok(content)) => Some(Ok(content)),
             Ok(Err(LoadError::Never(reason))) => never(reason),
             Ok(Err(LoadError::Stream(reason))) => {
                 tracing::warn!("the events of what is asked for cannot be read: {reason}");

@@ -355,7 +355,7 @@ impl ReleasedTransactions for ReleasedConsumer {
     #[inline]
     fn between_batches(&mut self, last_sequence: u64) {
         self.released.between_batches(last_sequence);
-        self.follow_ups.released(last_sequence);
+        self.follow_ups.send_released(last_sequence);
     }
 
     fn versions(&self) -> RangeInclusive<u32> {

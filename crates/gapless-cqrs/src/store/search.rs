@@ -41,8 +41,8 @@ pub(crate) fn first_keys_of(filter: &EventFilter) -> impl Iterator<Item = IndexK
 
 impl FilterSearch {
     pub fn new(filter: &EventFilter) -> Self {
-        let looked = |key| KeyCursor { key, page: VecDeque::new() };
-        let alternatives = filter.alternatives().iter().map(|parts| keys_of(parts).into_iter().map(looked).collect());
+        let cursor = |key| KeyCursor { key, page: VecDeque::new() };
+        let alternatives = filter.alternatives().iter().map(|parts| keys_of(parts).into_iter().map(cursor).collect());
         let alternatives: Vec<_> = alternatives.collect();
         let due = (0..alternatives.len()).collect();
         Self { alternatives, found: BinaryHeap::new(), due, others: Vec::new(), through: 0 }

@@ -64,7 +64,7 @@ pub(crate) struct DecisionModels {
     ready: Vec<u64>,
     /// Read by the running handler, with its own events applied.
     read_states: Vec<ReadState>,
-    looked_up: Vec<usize>,
+    lookups: Vec<usize>,
     /// By waiting session; they stay until its commands are decided, whatever the limit.
     held: FxHashMap<u64, Vec<usize>>,
 }
@@ -113,7 +113,7 @@ impl DecisionModels {
             last_missed: None,
             ready: Vec::new(),
             read_states: Vec::new(),
-            looked_up: Vec::new(),
+            lookups: Vec::new(),
             held: FxHashMap::default(),
         }
     }
@@ -156,7 +156,7 @@ impl DecisionModels {
             let found = &mut self.entries[entry];
             found.is_used = true;
             if from >= found.from {
-                self.looked_up.push(entry);
+                self.lookups.push(entry);
                 return match &found.content {
                     ModelContent::State(_) => Ok(entry),
                     ModelContent::Quarantined(LoadFailure { reason, is_transient }) => {
@@ -208,7 +208,7 @@ impl DecisionModels {
         for key in &self.entries[at].keys {
             self.entries_by_key.entry(*key).or_default().push(at);
         }
-        self.looked_up.push(at);
+        self.lookups.push(at);
         if is_empty {
             return Ok(at);
         }
@@ -346,7 +346,7 @@ impl DecisionModels {
     #[cold]
     pub fn hold_states(&mut self, session: u64) {
         self.release(session);
-        let mut held = std::mem::take(&mut self.looked_up);
+        let mut held = std::mem::take(&mut self.lookups);
         held.sort_unstable();
         held.dedup();
         held.retain(|entry| !matches!(self.entries[*entry].content, ModelContent::Vacant));
@@ -438,7 +438,7 @@ impl DecisionModels {
     pub fn evict_excess(&mut self, indexed: u64) {
         if self.is_active() {
             self.last_missed = None;
-            self.looked_up.clear();
+            self.lookups.clear();
             self.unindexed.forget(indexed, self.filters.is_some());
             if self.entries.len() - self.free.len() > self.states_max {
                 self.evict();

@@ -1,5 +1,5 @@
-use crate::ending::CommandOutcome;
 use crate::interceptor::{HandlerInterceptor, InterceptedCommand};
+use crate::outcome::CommandOutcome;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,9 +14,9 @@ pub(super) fn before(
     asked.map_err(|panic| panic_text(&*panic))
 }
 
-pub(super) fn after(interceptors: &mut Interceptors, command: &InterceptedCommand<'_>, ending: &CommandOutcome<'_>) {
+pub(super) fn after(interceptors: &mut Interceptors, command: &InterceptedCommand<'_>, outcome: &CommandOutcome<'_>) {
     for interceptor in interceptors.iter_mut().rev() {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| interceptor.after(command, ending))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| interceptor.after(command, outcome))) {
             tracing::error!("an interceptor panicked behind a command: {}", panic_text(&*panic));
         }
     }

@@ -15,13 +15,13 @@ pub(crate) use decision_models::{DecisionModels, LoadedModel, ModelLoad};
 
 use crate::aggregate::{CommandInput, DecideError, DecisionContext, MessageTypeId};
 use crate::decision_model::LastOfFilter;
-use crate::ending::CommandOutcome;
 use crate::envelope::{AnswerKind, CommandAnswer, CommandEnvelope, Condition};
 use crate::handler::InterruptionReason;
 use crate::identifiers::{IdentifierLookup, Identifiers};
 use crate::identity::{Position, TypeKey};
 use crate::interceptor::InterceptedCommand;
 use crate::model::{CheckedModel, DecisionModelTypes, HandlerResult};
+use crate::outcome::CommandOutcome;
 use crate::store::words;
 use crate::transaction::CommandIdentity;
 use gapless_message::headers::Headers;

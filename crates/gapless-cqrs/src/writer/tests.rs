@@ -106,7 +106,7 @@ impl Bench {
         exists.then_some(balance)
     }
 
-    fn opened(ids: &[u64], balance: u64) -> Self {
+    fn with_accounts(ids: &[u64], balance: u64) -> Self {
         let mut bench = Self::new();
         for id in ids {
             assert_eq!(bench.account(*id, &AccountCommand::Open, |_| {}), RunResult::Answered);
@@ -143,7 +143,7 @@ fn decision_is_encoded_and_applied() {
 
 #[test]
 fn expected_version_detects_conflict() {
-    let mut bench = Bench::opened(&[7], 10);
+    let mut bench = Bench::with_accounts(&[7], 10);
     bench.account(7, &AccountCommand::Deposit(1), |envelope| envelope.expected_version = Some(1));
     assert_eq!((bench.answer(), bench.balance(7)), ((AnswerKind::Conflict, 2, 0, vec![]), Some(10)));
     bench.account(7, &AccountCommand::Deposit(1), |envelope| envelope.expected_version = Some(2));
@@ -152,7 +152,7 @@ fn expected_version_detects_conflict() {
 
 #[test]
 fn duplicate_gets_first_answer() {
-    let mut bench = Bench::opened(&[7], 10);
+    let mut bench = Bench::with_accounts(&[7], 10);
     let identified = |envelope: &mut CommandEnvelope<'_>| envelope.identifier = Some(99);
     bench.account(7, &AccountCommand::Deposit(1), identified);
     let first = bench.writer.answer().to_vec();
@@ -175,7 +175,7 @@ fn duplicate_gets_first_answer() {
 
 #[test]
 fn transfer_is_all_or_nothing() {
-    let mut bench = Bench::opened(&[1, 2], 100);
+    let mut bench = Bench::with_accounts(&[1, 2], 100);
     assert_eq!(bench.transfer(1, 2, 30), RunResult::Answered);
     let (answered, _, events, reply) = bench.answer();
     assert_eq!((answered, events, Transferred::decode(&reply).unwrap().left), (AnswerKind::Accepted, 2, 70));
@@ -188,7 +188,7 @@ fn transfer_is_all_or_nothing() {
     bench.transfer(1, 3, 10);
     assert_eq!(refused(&bench), TransferRefusal::Target(None));
     assert_eq!((bench.balance(1), bench.balance(2), bench.balance(3)), (Some(70), Some(130), None));
-    let mut looked = Bench::opened(&[1, 2], 100);
+    let mut looked = Bench::with_accounts(&[1, 2], 100);
     looked.account(2, &AccountCommand::Close, |_| {});
     looked.transfer(1, 2, 30);
     assert_eq!(refused(&looked), TransferRefusal::Target(Some(AccountRefusal::Closed)));
@@ -199,7 +199,7 @@ fn transfer_is_all_or_nothing() {
 
 #[test]
 fn panic_is_undone_and_state_reloaded() {
-    let mut bench = Bench::opened(&[1, 2], 100);
+    let mut bench = Bench::with_accounts(&[1, 2], 100);
     assert_eq!(bench.account(1, &AccountCommand::Panic, |_| {}), RunResult::Failed(RunFailure::Panicked));
     assert_eq!(
         (bench.balance(1), bench.writer.text()),
@@ -215,7 +215,7 @@ fn panic_is_undone_and_state_reloaded() {
 
 #[test]
 fn malformed_command_fails_with_reason() {
-    let mut bench = Bench::opened(&[1], 100);
+    let mut bench = Bench::with_accounts(&[1], 100);
     let mut failed = |command: &AccountCommand, failure, text: &str, change: &dyn Fn(&mut CommandEnvelope<'_>)| {
         assert_eq!(bench.account(1, command, change), RunResult::Failed(failure));
         assert!(bench.writer.text().contains(text), "{}", bench.writer.text());

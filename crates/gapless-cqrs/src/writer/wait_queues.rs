@@ -238,7 +238,7 @@ fn end_turns(
 mod tests {
     use super::*;
 
-    fn begun(waiting: &[(u64, u64)]) -> WaitQueues {
+    fn queues_of(waiting: &[(u64, u64)]) -> WaitQueues {
         let (mut queues, mut queue) = (WaitQueues::default(), WaitQueue::default());
         waiting.iter().for_each(|(session, number)| queues.await_load(7, &mut queue, *session, *number));
         queues.begin_turns(7, queue);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn line_passes_from_one_to_the_next() {
-        let mut queues = begun(&[(1, 10), (1, 12), (2, 5), (1, 12), (1, 13)]);
+        let mut queues = queues_of(&[(1, 10), (1, 12), (2, 5), (1, 12), (1, 13)]);
         assert!(queues.has(7) && !queues.has_earlier(8, 2, 5));
         assert!(queues.has_earlier(7, 2, 5) && !queues.has_earlier(7, 1, 10));
         assert!(queues.has_earlier(7, 1, 13), "it was sent after the command of 2");
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn arrival_orders_every_line() {
-        let mut queues = begun(&[(1, 10), (2, 5)]);
+        let mut queues = queues_of(&[(1, 10), (2, 5)]);
         queues.join(8, 2, 6);
         assert!(!queues.has_earlier(8, 1, 10), "1 came before 2");
         let mut queue = WaitQueue::default();
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn decided_waiter_is_skipped() {
-        let mut queues = begun(&[(1, 10)]);
+        let mut queues = queues_of(&[(1, 10)]);
         let mut queue = WaitQueue::default();
         queues.await_load(8, &mut queue, 1, 10);
         queues.await_load(8, &mut queue, 2, 5);
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn session_order_holds_in_lines() {
-        let mut queues = begun(&[(1, 12), (2, 6)]);
+        let mut queues = queues_of(&[(1, 12), (2, 6)]);
         queues.join(8, 2, 7);
         // Session 2 waits for command 12 of session 1, which was expired and waits again.
         queues.join(8, 1, 10);
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn absent_session_loses_turn() {
-        let mut queues = begun(&[(1, 10), (2, 5), (3, 1), (2, 6)]);
+        let mut queues = queues_of(&[(1, 10), (2, 5), (3, 1), (2, 6)]);
         queues.ready_sessions().clear();
         for expected in [&[2][..], &[3], &[2], &[]] {
             check(&mut queues, TURN_CHECKS, &[], &[]);
@@ -341,7 +341,7 @@ mod tests {
             assert_eq!(std::mem::take(queues.ready_sessions()), expected);
         }
         assert!(queues.is_empty() && !queues.has(7));
-        let mut queues = begun(&[(1, 10), (2, 5), (1, 11), (3, 1)]);
+        let mut queues = queues_of(&[(1, 10), (2, 5), (1, 11), (3, 1)]);
         queues.ready_sessions().clear();
         queues.remove_session(1);
         assert_eq!(std::mem::take(queues.ready_sessions()), [2]);
@@ -352,13 +352,13 @@ mod tests {
 
     #[test]
     fn turn_extends_for_own_loads_only() {
-        let mut queues = begun(&[(1, 10), (2, 5)]);
+        let mut queues = queues_of(&[(1, 10), (2, 5)]);
         let mut others = WaitQueue::default();
         queues.await_load(8, &mut others, 9, 1);
         queues.ready_sessions().clear();
         check(&mut queues, TURN_CHECKS + 1, &[(8, &others)], &[]);
         assert_eq!(std::mem::take(queues.ready_sessions()), [2]);
-        let mut queues = begun(&[(1, 10), (2, 5)]);
+        let mut queues = queues_of(&[(1, 10), (2, 5)]);
         let mut own = WaitQueue::default();
         queues.await_load(8, &mut own, 1, 9);
         queues.ready_sessions().clear();
@@ -372,7 +372,7 @@ mod tests {
         check(&mut queues, TURN_CHECKS + 1, &[], &[]);
         assert_eq!(std::mem::take(queues.ready_sessions()), [2]);
         // One turn for each dead session.
-        let mut queues = begun(&[(1, 10), (2, 5)]);
+        let mut queues = queues_of(&[(1, 10), (2, 5)]);
         queues.join(8, 2, 6);
         queues.join(8, 3, 1);
         queues.ready_sessions().clear();

@@ -181,7 +181,7 @@ impl ReplyOutbox {
             },
             ResponderMessage::Repeat { session, session_seq, connection, .. } => {
                 let Some(entry) = fold.sessions.get(session) else { return };
-                if let Some(reply) = entry.find(session_seq) {
+                if let Some(reply) = entry.find_reply(session_seq) {
                     self.send_reply(connection, session, reply, CheckedPayload::new(&reply.payload));
                 } else if session_seq <= entry.last_session_seq {
                     let (code, detail, text) = match entry.command_over(session_seq) {
@@ -274,7 +274,7 @@ impl ReplyOutbox {
         let DeferredSend { session, kind } = message;
         let Some(entry) = fold.sessions.get(session) else { return SendResult::Undeliverable };
         match kind {
-            DeferredSendKind::Reply(session_seq) => match entry.find(session_seq) {
+            DeferredSendKind::Reply(session_seq) => match entry.find_reply(session_seq) {
                 Some(reply) => self.deliver(connection, &reply.header(session), CheckedPayload::new(&reply.payload)),
                 // A later command has acknowledged it.
                 None => SendResult::Undeliverable,
@@ -311,7 +311,7 @@ impl DeferredQueue {
         self.messages.retain(|DeferredSend { session, kind }| {
             let Some(entry) = fold.sessions.get(*session) else { return false };
             let (is_of_use, number) = match kind {
-                DeferredSendKind::Reply(session_seq) => (entry.find(*session_seq).is_some(), *session_seq),
+                DeferredSendKind::Reply(session_seq) => (entry.find_reply(*session_seq).is_some(), *session_seq),
                 DeferredSendKind::Notices => (!entry.notices.is_empty(), 0),
                 DeferredSendKind::Opened { .. } => (true, 0),
             };

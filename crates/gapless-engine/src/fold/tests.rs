@@ -191,7 +191,7 @@ fn commands_change_state_and_reply() {
     assert_eq!((fold.last_sequence(), fold.last_timestamp_ns(), fold.runs_handlers()), (4, 4 * TIME_NS, true));
     let entry = fold.sessions().get(SESSION).unwrap();
     assert_eq!((entry.messages, entry.last_session_seq, entry.last_active_ns), (3, 3, 4 * TIME_NS));
-    assert_eq!(entry.find(1).unwrap().payload, b"one");
+    assert_eq!(entry.find_reply(1).unwrap().payload, b"one");
     let outputs = world.command(b"l").unwrap();
     assert_eq!(outputs, ["reply 1 4 5: ReplyTooLong 2097152 the command is done; its reply is longer than any may be"]);
     assert_eq!(world.fold.state(), b"rone_rtwol");

@@ -70,7 +70,7 @@ fn one_reply_is_kept_per_window_slot() {
             assert_eq!((entry.messages, entry.last_session_seq, entry.first_stored()), (number, number, first));
             assert_eq!(entry.replies.len() as u64, number.min(u64::from(window)), "only used slots take memory");
             for kept in 0..number + 2 {
-                let found = entry.find(kept).map(|reply| reply.sequence);
+                let found = entry.find_reply(kept).map(|reply| reply.sequence);
                 assert_eq!(found, (first..=number).contains(&kept).then_some(100 + kept), "{kept} of {number}");
             }
         }
@@ -80,13 +80,13 @@ fn one_reply_is_kept_per_window_slot() {
 #[test]
 fn reply_is_found_by_last_frame() {
     let mut entry = entry(2);
-    assert_eq!((entry.first_stored(), entry.find(1), entry.command_over(1)), (1, None, None));
+    assert_eq!((entry.first_stored(), entry.find_reply(1), entry.command_over(1)), (1, None, None));
     entry.last_session_seq = 6;
     assert_eq!(entry.first_stored(), 7, "nothing is kept");
     for number in [3, 4] {
         handle(&mut entry, number);
     }
-    let found: Vec<_> = (0..6).map(|number| entry.find(number).map(|reply| reply.session_seq)).collect();
+    let found: Vec<_> = (0..6).map(|number| entry.find_reply(number).map(|reply| reply.session_seq)).collect();
     assert_eq!(found, [None, None, None, Some(3), Some(4), None]);
     // All commands are kept: the first three frames belong to the first.
     let over: Vec<_> = (0..6).map(|number| entry.command_over(number)).collect();

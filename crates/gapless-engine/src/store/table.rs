@@ -101,7 +101,7 @@ struct TableSlot<K, V> {
 /// Slots per allocation.
 const TOGETHER: usize = 256;
 /// Slots scanned by a step of a snapshot, used or not.
-const LOOKED_AT_MAX: usize = 4096;
+const SLOTS_PER_STEP_MAX: usize = 4096;
 
 pub(super) struct TableCollection<K, V, I> {
     identity: CollectionIdentity,
@@ -655,8 +655,8 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> Collection for TableCollection<K,
         let epoch = tracker.preserved.epoch;
         let mut scratch = std::mem::take(&mut tracker.scratch);
         let (mut next, end) = self.frozen;
-        let mut looked_at = 0;
-        while next < end && out.len() < length_max && looked_at < LOOKED_AT_MAX {
+        let mut slots_scanned = 0;
+        while next < end && out.len() < length_max && slots_scanned < SLOTS_PER_STEP_MAX {
             let slot = &mut self.slots[next as usize / TOGETHER][next as usize % TOGETHER];
             if slot.is_live && slot.epoch != epoch {
                 slot.epoch = epoch;
@@ -665,7 +665,7 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> Collection for TableCollection<K,
                 write_put::<K, V>(&self.identity, &slot.key, bytes, out);
             }
             next += 1;
-            looked_at += 1;
+            slots_scanned += 1;
         }
         tracker.scratch = scratch;
         self.frozen.0 = next;

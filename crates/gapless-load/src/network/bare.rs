@@ -19,7 +19,7 @@ pub const BARE_PAIR: &str = "bare_producer_consumer";
 pub const BARE_ROUND_TRIP: &str = "bare_kafka_round_trip";
 
 const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Limits the cost of a lost wake-up.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// Confirms a payload.
@@ -119,7 +119,7 @@ fn end_of(topics: &Topics, name: &str) -> Result<i64> {
     loop {
         match topics.offsets(name, PATIENCE) {
             Err(error) if error.kind == BrokerErrorKind::UnknownTopic && begun.elapsed() < PATIENCE => {
-                thread::sleep(LOOK_INTERVAL)
+                thread::sleep(CHECK_INTERVAL)
             }
             found => return found.map(|offsets| offsets.end).map_err(failed),
         }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// One in this many messages is compared whole, the others at their beginning.
 const CHECK_EVERY: u64 = 16;
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Monotonic, ns: the same in all processes.
 pub fn now_ns() -> u64 {
@@ -300,7 +300,7 @@ impl StreamProgress {
             if let Some(received) = state.1 {
                 return Ok(received);
             }
-            state = self.is_done.wait_timeout(state, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.is_done.wait_timeout(state, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
             look()?;
             let received = self.received.load(Ordering::Relaxed);
             if received != seen {

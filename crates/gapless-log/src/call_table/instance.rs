@@ -291,10 +291,10 @@ impl InstanceSide {
         }
         self.claims.store(self.shape.reply(taken.slot), reply);
         self.claims.word(line + 8).store((reply.len() as u64) << 32 | u64::from(status), Ordering::Relaxed);
-        crash_point("copy_reply_written");
+        crash_point("instance_reply_written");
         match claim.answer(taken.generation, self.number) {
             AnswerTransition::Answered(wake) => {
-                crash_point("copy_answered_before_wake");
+                crash_point("instance_answered_before_wake");
                 if wake.spins {
                     // May be stored after the slot was reused, hence the generation. Release: pairs with the Acquire in
                     // `CallTable::notice`.
@@ -319,7 +319,7 @@ impl InstanceSide {
 
     /// Returns whether to write the eventfd of the caller's reactor.
     fn note_done(&self, slot: u32) -> bool {
-        crash_point("copy_before_done_bit");
+        crash_point("instance_before_done_bit");
         // Release: pairs with the Acquire in `take_done`.
         self.claims.word(DONE + slot as usize / 64 * 8).fetch_or(1 << (slot % 64), Ordering::Release);
         self.is_reactor_to_be_woken()

@@ -1,7 +1,7 @@
 //! [`SlotQueue`]: callers that wait for a free slot, called by class (8 : 4 : 2 : 1) and in order of arrival within a
 //! class. Until a called caller comes, its slot is kept from less urgent calls, but a new call of the same class may
 //! have it. A caller overtaken `OVERTAKEN_MAX` times gets the next slot to itself; one that does not come loses its
-//! slot after `LOOKS_MAX` looks at the line.
+//! slot after `CHECKS_MAX` checks of the line.
 //!
 //! A slot obtained without being called counts as a turn of its class, so that newcomers do not change the shares.
 
@@ -14,9 +14,9 @@ pub type QueuePlace = u64;
 /// Limit of times that a called caller finds its slot taken by its own class.
 const OVERTAKEN_MAX: u8 = 8;
 
-/// Looks at the line, 10 ms apart, after which a caller that has not looked by itself loses its place or slot: a thread
-/// on a busy machine may not run for longer.
-const LOOKS_MAX: u8 = 10;
+/// Checks of the line, 10 ms apart, after which a caller that has not polled by itself loses its place or slot: a
+/// thread on a busy machine may not run for longer.
+const CHECKS_MAX: u8 = 10;
 
 /// Limit of turns that a class may lead or lag.
 const AHEAD_MAX: i8 = 60;
@@ -32,16 +32,16 @@ pub struct SlotQueue {
 
 #[derive(Debug)]
 struct WaitingCaller {
-    /// `None` if it was woken and has not looked since.
+    /// `None` if it was woken and has not polled since.
     task: Option<Waker>,
-    looks: u8,
+    checks: u8,
     overtaken: u8,
 }
 
 #[derive(Clone, Debug)]
 struct CalledCaller {
     class: u8,
-    looks: u8,
+    checks: u8,
     overtaken: u8,
 }
 
@@ -56,7 +56,7 @@ impl SlotQueue {
             called.overtaken.saturating_add(1)
         });
         let waiting = &mut self.waiting[usize::from(class) % CLASSES];
-        let before = waiting.insert(place, WaitingCaller { task, looks: 0, overtaken })?;
+        let before = waiting.insert(place, WaitingCaller { task, checks: 0, overtaken })?;
         if let Some(again) = waiting.get_mut(&place) {
             again.overtaken = before.overtaken;
         }
@@ -102,7 +102,7 @@ impl SlotQueue {
     pub fn call(&mut self) -> Option<Option<Waker>> {
         let class = self.next_class()?;
         let (place, waiting) = self.waiting[class].pop_first()?;
-        self.called.insert(place, CalledCaller { class: class as u8, looks: 0, overtaken: waiting.overtaken });
+        self.called.insert(place, CalledCaller { class: class as u8, checks: 0, overtaken: waiting.overtaken });
         Some(waiting.task)
     }
 
@@ -133,15 +133,15 @@ impl SlotQueue {
         woken.extend(self.waiting.iter_mut().flat_map(BTreeMap::values_mut).filter_map(|waiting| waiting.task.take()));
     }
 
-    /// Periodic look at the line: wakes everyone, and forgets callers that have not looked for long; such a caller gets
-    /// its place back when it looks.
-    pub fn look(&mut self, woken: &mut Vec<Waker>) {
-        let is_kept = |looks: &mut u8| {
-            *looks += 1;
-            *looks < LOOKS_MAX
+    /// Periodic check of the line: wakes everyone, and forgets callers that have not polled for long; such a caller
+    /// gets its place back when it polls.
+    pub fn check_callers(&mut self, woken: &mut Vec<Waker>) {
+        let is_kept = |checks: &mut u8| {
+            *checks += 1;
+            *checks < CHECKS_MAX
         };
-        self.called.retain(|_, called| is_kept(&mut called.looks));
-        self.waiting.iter_mut().for_each(|class| class.retain(|_, waiting| is_kept(&mut waiting.looks)));
+        self.called.retain(|_, called| is_kept(&mut called.checks));
+        self.waiting.iter_mut().for_each(|class| class.retain(|_, waiting| is_kept(&mut waiting.checks)));
         self.wake(woken);
     }
 }
@@ -251,10 +251,10 @@ mod tests {
         assert!(!line.is_called(0));
         assert_eq!(next(&mut line), Some(0));
         let mut woken = Vec::new();
-        line.look(&mut woken);
+        line.check_callers(&mut woken);
         assert_eq!((woken.len(), line.called()), (2, 1), "the others are woken");
         line.enter(1, 2, None);
-        (1..LOOKS_MAX).for_each(|_| line.look(&mut woken));
+        (1..CHECKS_MAX).for_each(|_| line.check_callers(&mut woken));
         assert_eq!((woken.len(), line.called()), (2, 0), "the first loses its slot");
         assert_eq!((next(&mut line), next(&mut line)), (Some(2), None));
         line.enter(1, 3, None);

@@ -1,12 +1,12 @@
 //! [`TurnScheduler`]: the order in which a worker takes requests: by class first (8 : 4 : 2 : 1), then in turn over
-//! callers. Recently active callers are checked at each look, the others `STRIPE` at a time: of `n` callers, one that
-//! begins to call is seen within `n / STRIPE` looks, rounded up. Before a worker sleeps, it checks all.
+//! callers. Recently active callers are checked at each search, the others `STRIPE` at a time: of `n` callers, one that
+//! begins to call is seen within `n / STRIPE` searches, rounded up. Before a worker sleeps, it checks all.
 
 use super::{CLASS_TURNS, CLASSES};
 
 const STRIPE: usize = 8;
 
-const IDLE_LOOKS_MAX: u32 = 256;
+const IDLE_CHECKS_MAX: u32 = 256;
 
 #[derive(Debug, Default)]
 pub struct TurnScheduler {
@@ -21,7 +21,7 @@ pub struct TurnScheduler {
 #[derive(Debug)]
 struct ActiveCaller {
     caller: usize,
-    idle_looks: u32,
+    idle_checks: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,18 +41,18 @@ impl TurnScheduler {
 
     fn activate(&mut self, caller: usize) {
         self.is_active[caller] = true;
-        self.active.push(ActiveCaller { caller, idle_looks: 0 });
+        self.active.push(ActiveCaller { caller, idle_checks: 0 });
     }
 
     #[must_use]
-    pub const fn looks_at_all(&self) -> bool {
+    pub const fn checks_all_callers(&self) -> bool {
         self.is_active.len() <= STRIPE
     }
 
     #[inline]
-    pub fn look(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> Option<CallerTurn> {
+    pub fn find_turn(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> Option<CallerTurn> {
         if self.is_active.len() > STRIPE {
-            self.look_at_others(STRIPE, &has_offers);
+            self.check_inactive_callers(STRIPE, &has_offers);
         }
         let preferred = usize::from(CLASS_TURNS[self.class_turn]);
         let mut first = [usize::MAX; CLASSES];
@@ -61,14 +61,14 @@ impl TurnScheduler {
         for _ in 0..count {
             place = if place >= count { 0 } else { place };
             let active = &mut self.active[place];
-            active.idle_looks = active.idle_looks.saturating_add(1);
+            active.idle_checks = active.idle_checks.saturating_add(1);
             for (class, first) in first.iter_mut().enumerate() {
                 if has_offers(active.caller, class) {
-                    active.idle_looks = 0;
+                    active.idle_checks = 0;
                     *first = if *first == usize::MAX { place } else { *first };
                 }
             }
-            self.has_idle |= active.idle_looks > IDLE_LOOKS_MAX;
+            self.has_idle |= active.idle_checks > IDLE_CHECKS_MAX;
             if first[preferred] != usize::MAX {
                 break;
             }
@@ -94,14 +94,14 @@ impl TurnScheduler {
         self.forget_idle();
     }
 
-    /// The check before a sleep: the next look finds the caller.
-    pub fn look_at_all(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> bool {
-        self.look_at_others(self.is_active.len(), &has_offers);
-        self.look(has_offers).is_some()
+    /// The check before a sleep: the next search finds the caller.
+    pub fn check_all_callers(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> bool {
+        self.check_inactive_callers(self.is_active.len(), &has_offers);
+        self.find_turn(has_offers).is_some()
     }
 
     #[inline]
-    fn look_at_others(&mut self, count: usize, has_offers: &impl Fn(usize, usize) -> bool) {
+    fn check_inactive_callers(&mut self, count: usize, has_offers: &impl Fn(usize, usize) -> bool) {
         for _ in 0..count {
             let caller = self.next_stripe;
             self.next_stripe = if caller + 1 == self.is_active.len() { 0 } else { caller + 1 };
@@ -111,7 +111,7 @@ impl TurnScheduler {
         }
     }
 
-    /// Call it after a look, never before: a caller that has requests again would be missed.
+    /// Call it after a search, never before: a caller that has requests again would be missed.
     #[inline]
     fn forget_idle(&mut self) {
         if std::mem::take(&mut self.has_idle) && self.is_active.len() > STRIPE {
@@ -125,7 +125,7 @@ impl TurnScheduler {
         let mut place = 0;
         let mut before = 0;
         active.retain(|each| {
-            let stays = each.idle_looks <= IDLE_LOOKS_MAX;
+            let stays = each.idle_checks <= IDLE_CHECKS_MAX;
             is_active[each.caller] = stays;
             before += usize::from(!stays && place < *next_active);
             place += 1;
@@ -140,10 +140,10 @@ mod tests {
     use super::*;
     use gapless_testkit::random::Random;
 
-    fn taken(turns: &mut TurnScheduler, looks: usize, has_offers: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    fn taken(turns: &mut TurnScheduler, searches: usize, has_offers: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         let mut taken = Vec::new();
-        for _ in 0..looks {
-            if let Some(turn) = turns.look(&has_offers) {
+        for _ in 0..searches {
+            if let Some(turn) = turns.find_turn(&has_offers) {
                 assert!(has_offers(turn.caller, turn.class), "a turn has a request");
                 turns.take(turn);
                 taken.push(turn.caller);
@@ -200,15 +200,15 @@ mod tests {
         for callers in [0, 1, STRIPE, STRIPE + 1, 256] {
             let mut turns = TurnScheduler::default();
             turns.reset(callers);
-            assert!(!turns.look_at_all(|_, _| false));
+            assert!(!turns.check_all_callers(|_, _| false));
             for _ in 0..if callers == 0 { 0 } else { 500 } {
                 taken(&mut turns, random.below(40) as usize, |caller, _| caller == callers / 2);
                 let (caller, class) = (random.below(callers as u64) as usize, random.below(4) as usize);
                 let has_offers = |at: usize, of: usize| (at, of) == (caller, class);
-                assert!(turns.look_at_all(has_offers));
-                assert_eq!(turns.look(has_offers).map(|turn| (turn.caller, turn.class)), Some((caller, class)));
+                assert!(turns.check_all_callers(has_offers));
+                assert_eq!(turns.find_turn(has_offers).map(|turn| (turn.caller, turn.class)), Some((caller, class)));
                 taken(&mut turns, random.below(600) as usize, |_, _| false);
-                assert!(!turns.look_at_all(|_, _| false));
+                assert!(!turns.check_all_callers(|_, _| false));
             }
         }
     }

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Processes that end for the same reason end within this.
 const ENDING_TIME: Duration = Duration::from_millis(500);
 const STDERR_LENGTH_MAX: u64 = 4096;
@@ -173,7 +173,7 @@ pub fn receive_all<T: DeserializeOwned>(
             if answers[index].is_some() {
                 continue;
             }
-            match children[index].answers.recv_timeout(LOOK_INTERVAL) {
+            match children[index].answers.recv_timeout(CHECK_INTERVAL) {
                 Ok(line) => answers[index] = Some(serde_json::from_str(&line)?),
                 Err(RecvTimeoutError::Disconnected) => {
                     // An error of `look` is the cause: a killed process closes its links to the others before it has

@@ -196,12 +196,12 @@ impl<Reply: Message> Call<Reply> {
     fn look_for_route(&mut self, task: Option<&Waker>) {
         self.leave_to_parent();
         if let CallState::Discovering(discovering) = &mut self.state
-            && let Some(made) = discovering.look(task)
+            && let Some(made) = discovering.poll_call(task)
         {
             self.state = made.unwrap_or_else(CallState::Failed);
         }
         if let CallState::AwaitingRoute(awaiting) = &mut self.state
-            && let Some(found) = awaiting.look(task)
+            && let Some(found) = awaiting.poll_route(task)
         {
             self.state = state_of(found);
         }

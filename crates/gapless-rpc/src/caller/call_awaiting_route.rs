@@ -28,11 +28,11 @@ pub(super) fn not_local<Request>(unsent: UnsentRequest<Request>) -> Result<Reque
 }
 
 pub(super) trait RouteSearch<Reply>: Send + Sync {
-    /// Wakes `task` for the next look. Must not be called again after `Some`.
-    fn look(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>>;
+    /// Wakes `task` for the next poll. Must not be called again after `Some`.
+    fn poll_route(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>>;
 
     fn wait(&mut self) -> RouteLookup<Reply> {
-        block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
+        block_on(poll_fn(|task| self.poll_route(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
     }
 }
 
@@ -116,7 +116,7 @@ impl<Request: Message> CallAwaitingRoute<Request> {
 }
 
 impl<Request: Message, Reply: Message> RouteSearch<Reply> for CallAwaitingRoute<Request> {
-    fn look(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>> {
+    fn poll_route(&mut self, task: Option<&Waker>) -> Option<RouteLookup<Reply>> {
         if let Some(task) = task {
             self.woken_by = Some((self.routes.wake_when_served(&self.route, task.clone()), None));
         }

@@ -54,31 +54,31 @@ impl<Reply: Message> Wake for CallbackCall<Reply> {
         self.is_woken.store(true, Ordering::SeqCst);
         let call: Arc<dyn PollableCall> = self;
         let queued = THREAD.try_with(|thread| {
-            if thread.is_looking.replace(true) {
+            if thread.is_polling.replace(true) {
                 thread.waiting.borrow_mut().push_back(call.clone());
                 return;
             }
             let mut next = Some(Arc::clone(&call));
             while let Some(call) = next {
-                call.look();
+                call.poll_call();
                 next = thread.waiting.borrow_mut().pop_front();
             }
-            thread.is_looking.set(false);
+            thread.is_polling.set(false);
         });
         if queued.is_err() {
-            call.look();
+            call.poll_call();
         }
     }
 }
 
 /// Polling does not panic.
 trait PollableCall: Send + Sync {
-    fn look(self: Arc<Self>);
+    fn poll_call(self: Arc<Self>);
 }
 
 #[derive(Default)]
 struct PollQueue {
-    is_looking: Cell<bool>,
+    is_polling: Cell<bool>,
     waiting: RefCell<VecDeque<Arc<dyn PollableCall>>>,
 }
 
@@ -87,7 +87,7 @@ thread_local! {
 }
 
 impl<Reply: Message> PollableCall for CallbackCall<Reply> {
-    fn look(self: Arc<Self>) {
+    fn poll_call(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
         let mut task = Context::from_waker(&waker);
         // The holder of the lock checks the flag again after releasing it.

@@ -57,13 +57,13 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
     }
 
     /// Must not be called again after `Some`.
-    pub(super) fn look(&mut self, task: Option<&Waker>) -> Option<Made> {
+    pub(super) fn poll_call(&mut self, task: Option<&Waker>) -> Option<Made> {
         if let Some(task) = task {
             let before = self.0.task.lock().expect("nobody panics with the lock").replace(task.clone());
             drop(before);
         }
         let state = self.0.state.try_lock().ok()?;
-        self.0.look_at(state, |state| match state {
+        self.0.with_state(state, |state| match state {
             DiscoveryState::Made(_) => match std::mem::replace(state, DiscoveryState::Over) {
                 DiscoveryState::Made(made) => Some(made),
                 DiscoveryState::Waiting(..) | DiscoveryState::Over => None,
@@ -72,27 +72,27 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
         })
     }
 
-    pub(super) fn peek<T>(&self, look: impl FnOnce(&Made) -> T) -> Option<T> {
+    pub(super) fn peek<T>(&self, inspect: impl FnOnce(&Made) -> T) -> Option<T> {
         let state = self.0.state.lock().expect("nobody panics with the lock");
-        self.0.look_at(state, |state| match state {
-            DiscoveryState::Made(made) => Some(look(made)),
+        self.0.with_state(state, |state| match state {
+            DiscoveryState::Made(made) => Some(inspect(made)),
             DiscoveryState::Waiting(..) | DiscoveryState::Over => None,
         })
     }
 
     pub(super) fn wait(&mut self) -> Made {
-        block_on(poll_fn(|task| self.look(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
+        block_on(poll_fn(|task| self.poll_call(Some(task.waker())).map_or(Poll::Pending, Poll::Ready)))
     }
 }
 
 impl<Made: Send + 'static> DiscoveryShared<Made> {
     /// News that arrived meanwhile found the state locked, so the call is tried afterwards.
-    fn look_at<T>(
+    fn with_state<T>(
         &self,
         mut state: MutexGuard<'_, DiscoveryState<Made>>,
-        look: impl FnOnce(&mut DiscoveryState<Made>) -> T,
+        inspect: impl FnOnce(&mut DiscoveryState<Made>) -> T,
     ) -> T {
-        let seen = look(&mut state);
+        let seen = inspect(&mut state);
         drop(state);
         self.try_while_woken();
         seen
@@ -179,10 +179,10 @@ mod tests {
         assert_eq!(news.len(), 1);
         for looked in [3, 4] {
             news.wake_all();
-            assert_eq!((looks(), news.len(), waits.look(None)), (looked, 1, None));
+            assert_eq!((looks(), news.len(), waits.poll_call(None)), (looked, 1, None));
         }
         news.wake_all();
-        assert_eq!((news.len(), waits.look(None)), (0, Some(5)));
+        assert_eq!((news.len(), waits.poll_call(None)), (0, Some(5)));
     }
 
     #[test]
@@ -191,9 +191,9 @@ mod tests {
         let tried = Arc::<AtomicUsize>::default();
         let mut waits = DiscoveringCall::begin((&news, &route), FactoryAtLook(3, Arc::clone(&tried)), u64::MAX, None);
         let state = waits.0.state.try_lock().unwrap();
-        waits.0.look_at(state, |_| news.wake_all());
+        waits.0.with_state(state, |_| news.wake_all());
         assert_eq!((tried.load(Ordering::Relaxed), waits.peek(|made| *made)), (3, Some(3)));
-        assert_eq!(waits.look(None), Some(3));
+        assert_eq!(waits.poll_call(None), Some(3));
     }
 
     #[test]
@@ -216,10 +216,10 @@ mod tests {
                 let mut made = None;
                 for _ in 0..50 {
                     made = waits.peek(|made| *made).or(made);
-                    made = made.or_else(|| waits.look(None));
+                    made = made.or_else(|| waits.poll_call(None));
                 }
                 heard.wait();
-                made.or_else(|| waits.look(None)) != Some(3)
+                made.or_else(|| waits.poll_call(None)) != Some(3)
             };
             (0..CALLS).filter(is_lost).count()
         });

@@ -2,7 +2,7 @@
 
 use super::routes::{RemoteRoutes, RouteKey, SETTLE_MAX, SharedTable};
 use crate::caller::table::{
-    CallEnd, KEPT_BYTES, KeyOwner, LOOK_NS, NotOffered, RemoteOffer, RouteTable, SlotHold, Ticket,
+    CallEnd, KEPT_BYTES, KeyOwner, NotOffered, QUEUE_CHECK_INTERVAL_NS, RemoteOffer, RouteTable, SlotHold, Ticket,
 };
 use crate::local::check_hop;
 use crate::options::{Priority, Retry, Waiting};
@@ -350,7 +350,7 @@ impl RemoteCall {
         let no_route_ns = self
             .no_instance_since_ns
             .map_or(u64::MAX, |since_ns| since_ns.saturating_add(saturating_ns(self.terms.wait_for_route)));
-        let until_ns = [self.deadline_ns().unwrap_or(u64::MAX), no_route_ns, now_ns + LOOK_NS];
+        let until_ns = [self.deadline_ns().unwrap_or(u64::MAX), no_route_ns, now_ns + QUEUE_CHECK_INTERVAL_NS];
         let until_ns = until_ns.into_iter().filter(|until_ns| *until_ns > now_ns).min().unwrap_or(now_ns);
         self.with_place(|table, offer| table.wait_for_change(offer, Duration::from_nanos(until_ns - now_ns)));
     }

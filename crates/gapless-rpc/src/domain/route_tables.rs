@@ -55,7 +55,7 @@ struct TablesState {
     all: Arc<[Arc<RouteTable>]>,
     /// Time since when, ns of the monotonic clock; some may be used again.
     unused: BTreeMap<u64, u64>,
-    unused_look_ns: u64,
+    unused_check_ns: u64,
     again_ns: Option<u64>,
     attachments: HashMap<u64, u64>,
     last_attachment: u64,

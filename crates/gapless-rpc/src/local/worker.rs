@@ -39,7 +39,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
 
     /// Takes and begins the next request, if there is one.
     pub fn try_next(&mut self) -> Option<IncomingRequest<Request, Reply>> {
-        match self.look(|| WorkerPause::Leaves) {
+        match self.take_work(|| WorkerPause::Leaves) {
             NextWork::Work(incoming) => Some(incoming),
             NextWork::Nothing | NextWork::End => None,
         }
@@ -48,13 +48,13 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
     /// Blocks this thread until there is a request, and begins it; `None` when the route ends.
     pub fn next_blocking(&mut self, waiting: Waiting) -> Option<IncomingRequest<Request, Reply>> {
         loop {
-            match self.look(|| WorkerPause::Leaves) {
+            match self.take_work(|| WorkerPause::Leaves) {
                 NextWork::Work(incoming) => return Some(incoming),
                 NextWork::End => return None,
                 NextWork::Nothing if spin(waiting, u64::MAX, || self.intake.should_look()) => continue,
                 NextWork::Nothing => {}
             }
-            match self.look(|| WorkerPause::Sleeps(Sleeper::Thread(current()))) {
+            match self.take_work(|| WorkerPause::Sleeps(Sleeper::Thread(current()))) {
                 NextWork::Work(incoming) => return Some(incoming),
                 NextWork::End => return None,
                 NextWork::Nothing => park(),
@@ -81,7 +81,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         let lingers = self.streak > 0;
         let pause =
             || if lingers { WorkerPause::Lingers } else { WorkerPause::Sleeps(Sleeper::Task(context.waker().clone())) };
-        match self.look(pause) {
+        match self.take_work(pause) {
             NextWork::Work(incoming) => {
                 self.streak += 1;
                 Poll::Ready(Some(incoming))
@@ -97,7 +97,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
         }
     }
 
-    fn look(&mut self, pause: impl Fn() -> WorkerPause) -> NextWork<IncomingRequest<Request, Reply>> {
+    fn take_work(&mut self, pause: impl Fn() -> WorkerPause) -> NextWork<IncomingRequest<Request, Reply>> {
         loop {
             let mut waits = false;
             let paused = || {

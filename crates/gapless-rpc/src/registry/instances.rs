@@ -111,7 +111,7 @@ impl InstanceConnections {
         for id in listed_instances {
             self.try_socket(reactor, id, now_ns);
         }
-        self.look_settled(now_ns);
+        self.check_settled(now_ns);
     }
 
     /// The first watch, or that of a directory that replaced the previous one. `listed_instances` stand in it; `own` is
@@ -492,7 +492,7 @@ impl InstanceConnections {
         }
     }
 
-    fn look_settled(&mut self, now_ns: u64) {
+    fn check_settled(&mut self, now_ns: u64) {
         let is_settled = |left: &mut HashSet<InstanceId>| left.is_empty() || self.settle_by_ns <= now_ns;
         if self.unsettled.take_if(is_settled).is_some() {
             self.side.settled();
@@ -533,7 +533,7 @@ impl InstanceConnections {
                 self.flush(reactor, number);
             }
         }
-        self.look_settled(now_ns);
+        self.check_settled(now_ns);
     }
 
     pub fn close_all(&mut self, reactor: &mut Reactor) {

@@ -46,7 +46,7 @@ struct IoShared {
     open: Mutex<OpenState>,
 }
 
-const LOOK_NS: u64 = 1_000_000_000;
+const CHECK_INTERVAL_NS: u64 = 1_000_000_000;
 
 #[derive(Default)]
 struct OpenState {
@@ -60,7 +60,7 @@ struct OpenState {
 enum IoCommand {
     Listen(OwnedFd),
     Announce { route: String, bytes: Arc<[u8]>, is_gone: bool },
-    Discover { watch: Option<DirectoryWatch>, listed_instances: Vec<InstanceId>, look_ns: u64 },
+    Discover { watch: Option<DirectoryWatch>, listed_instances: Vec<InstanceId>, check_ns: u64 },
     Attach { instance: u32, attachment: u64, bytes: Arc<[u8]>, descriptors: Vec<Arc<OwnedFd>> },
     Detach { instance: u32, attachment: u64, bytes: Arc<[u8]> },
     Change { instance: u32, bytes: Arc<[u8]> },
@@ -114,7 +114,7 @@ impl IoThread {
             completions: HashMap::new(),
             numbers: HashMap::new(),
             last_number: 0,
-            look_ns: None,
+            check_ns: None,
             is_watch_due: false,
         };
         let thread = std::thread::Builder::new().name("gapless-rpc-io".to_owned()).spawn(move || {
@@ -241,8 +241,9 @@ impl IoHandle {
         let own = *lock(&self.0.own);
         listed_instances.retain(|id| Some(*id) != own);
         open.is_discovering = true;
-        let next_look = if watch.is_some() { LOOK_NS } else { saturating_ns(open.watch_after).min(LOOK_NS) };
-        self.0.command(IoCommand::Discover { watch, listed_instances, look_ns: monotonic_ns() + next_look });
+        let delay_ns =
+            if watch.is_some() { CHECK_INTERVAL_NS } else { saturating_ns(open.watch_after).min(CHECK_INTERVAL_NS) };
+        self.0.command(IoCommand::Discover { watch, listed_instances, check_ns: monotonic_ns() + delay_ns });
         Ok(())
     }
 
@@ -309,7 +310,7 @@ impl IoHandle {
 
     /// Makes the thread read the next deadline again.
     pub fn wake(&self) {
-        wake_fd::ring(&self.0.waker);
+        wake_fd::signal(&self.0.waker);
     }
 }
 
@@ -377,7 +378,7 @@ struct EventLoop {
     completions: HashMap<u64, CompletionWatch>,
     numbers: HashMap<u64, u64>,
     last_number: u64,
-    look_ns: Option<u64>,
+    check_ns: Option<u64>,
     /// There is no watch yet, or it is on an earlier directory.
     is_watch_due: bool,
 }
@@ -401,11 +402,11 @@ impl EventLoop {
             if self.calling.next_deadline_ns().is_some_and(|next_ns| next_ns <= now_ns) {
                 self.calling.tick(now_ns);
             }
-            if self.look_ns.is_some_and(|look_ns| look_ns <= now_ns) {
-                self.look(now_ns);
+            if self.check_ns.is_some_and(|check_ns| check_ns <= now_ns) {
+                self.check_registration(now_ns);
             }
             let next_ns =
-                [self.callers.next_ns(), self.instances.next_ns(), self.calling.next_deadline_ns(), self.look_ns];
+                [self.callers.next_ns(), self.instances.next_ns(), self.calling.next_deadline_ns(), self.check_ns];
             let next_ns = next_ns.into_iter().flatten().min();
             let timeout_ns = if self.calling.may_sleep() {
                 next_ns.map(|next_ns| next_ns.saturating_sub(monotonic_ns()))
@@ -431,9 +432,9 @@ impl EventLoop {
         self.instances.close_all(&mut self.reactor);
     }
 
-    fn look(&mut self, now_ns: u64) {
-        self.look_ns = Some(now_ns + LOOK_NS);
-        if let Err(error) = self.look_at_directory(now_ns) {
+    fn check_registration(&mut self, now_ns: u64) {
+        self.check_ns = Some(now_ns + CHECK_INTERVAL_NS);
+        if let Err(error) = self.check_directory(now_ns) {
             return self
                 .reactor
                 .warnings
@@ -452,7 +453,7 @@ impl EventLoop {
         }
     }
 
-    fn look_at_directory(&mut self, now_ns: u64) -> Result<(), RegistryError> {
+    fn check_directory(&mut self, now_ns: u64) -> Result<(), RegistryError> {
         let directory = &self.shared.directory;
         if directory.renew()? {
             let path = directory.path().display();
@@ -480,13 +481,13 @@ impl EventLoop {
             match command {
                 IoCommand::Listen(listener) => {
                     self.callers.listen(listener);
-                    self.look_ns = Some(monotonic_ns() + LOOK_NS);
+                    self.check_ns = Some(monotonic_ns() + CHECK_INTERVAL_NS);
                 }
                 IoCommand::Announce { route, bytes, is_gone } => self.callers.announce(reactor, route, bytes, is_gone),
-                IoCommand::Discover { watch, listed_instances, look_ns } => {
+                IoCommand::Discover { watch, listed_instances, check_ns } => {
                     self.is_watch_due |= watch.is_none();
                     self.instances.discover(reactor, watch, listed_instances, monotonic_ns());
-                    self.look_ns = Some(self.look_ns.map_or(look_ns, |before_ns| before_ns.min(look_ns)));
+                    self.check_ns = Some(self.check_ns.map_or(check_ns, |before_ns| before_ns.min(check_ns)));
                 }
                 IoCommand::Attach { instance, attachment, bytes, descriptors } => {
                     self.instances.attach(reactor, instance, attachment, bytes, descriptors);

@@ -54,14 +54,14 @@ pub fn lacks_descriptors(error: &RegistryError) -> bool {
 }
 
 pub fn is_dead(pidfd: impl AsFd) -> bool {
-    !look(pidfd, PollFlags::IN).is_empty()
+    !poll_flags(pidfd, PollFlags::IN).is_empty()
 }
 
 fn is_hung_up(socket: impl AsFd) -> bool {
-    look(socket, PollFlags::RDHUP).intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
+    poll_flags(socket, PollFlags::RDHUP).intersects(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
 }
 
-fn look(fd: impl AsFd, flags: PollFlags) -> PollFlags {
+fn poll_flags(fd: impl AsFd, flags: PollFlags) -> PollFlags {
     let mut fds = [PollFd::new(&fd, flags)];
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     fds[0].revents()

@@ -38,7 +38,7 @@ impl CancellationWatchers {
         changed
     }
 
-    pub(crate) fn look(&self) {
+    pub(crate) fn wake_withdrawn(&self) {
         let is_over = |waiting: &mut CancellationWatcher| waiting.table.is_withdrawn(waiting.taken);
         let over: Vec<_> = self.change(|waiting| waiting.extract_if(.., is_over).collect());
         over.into_iter().for_each(|waiting| foreign::wake(waiting.task));
@@ -56,7 +56,7 @@ impl CancellationWatchers {
         }
     }
 
-    /// [`CancellationWatchers::look`] is no longer called on a withdrawal, so waiting tasks must poll.
+    /// [`CancellationWatchers::wake_withdrawn`] is no longer called on a withdrawal, so waiting tasks must poll.
     pub(crate) fn stop_signals(&self) {
         // SeqCst: a later task sees the flag, an earlier one is in the list.
         self.is_stopped.store(true, Ordering::SeqCst);
@@ -106,11 +106,11 @@ mod tests {
         for (number, index) in [(0, 0), (1, 2), (1, 1)] {
             assert!(watchers.watch(&instance, taken[number as usize], number, waker(index)));
         }
-        watchers.look();
+        watchers.wake_withdrawn();
         assert!(bell.has_watchers() && woken() == [0; 3]);
         let _ = table.claim(taken[1].slot).withdraw(1);
-        watchers.look();
-        watchers.look();
+        watchers.wake_withdrawn();
+        watchers.wake_withdrawn();
         assert!(bell.has_watchers() && woken() == [0, 1, 0]);
         watchers.stop_signals();
         assert!(!bell.has_watchers() && woken() == [1, 1, 0]);

@@ -115,7 +115,7 @@ impl ServedCallers {
             let gone = callers.extract_if(.., |caller| caller.attachment == attachment);
             gone.for_each(|caller| caller.table.abandon());
         });
-        self.watchers.look();
+        self.watchers.wake_withdrawn();
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<AttachedCaller>>)) {
@@ -164,7 +164,7 @@ impl ServedCallers {
 
     pub(crate) fn handle_ring(&self) {
         self.wake_rung_tasks();
-        self.watchers.look();
+        self.watchers.wake_withdrawn();
     }
 
     pub(crate) const fn watchers(&self) -> &Arc<CancellationWatchers> {
@@ -197,7 +197,7 @@ impl ServedCallers {
         let has_offers = |caller: &&Arc<AttachedCaller>| (0..CLASSES).any(|class| caller.table.has_offers(class));
         for caller in callers.iter().filter(has_offers) {
             if caller.table.pass_ring_on() {
-                wake_fd::ring(&caller.eventfd);
+                wake_fd::signal(&caller.eventfd);
             }
         }
     }
@@ -301,12 +301,12 @@ impl Puller {
         }
         self.refresh();
         loop {
-            let turn = self.look::<IS_TARGETED>()?;
+            let turn = self.find_turn::<IS_TARGETED>()?;
             let caller = &self.callers[turn.caller];
             let taken =
                 if IS_TARGETED { caller.table.take_targeted(turn.class) } else { caller.table.take(turn.class) };
             if let Some(taken) = taken {
-                crash_point("copy_claimed");
+                crash_point("instance_claimed");
                 self.turns.take(turn);
                 let claimed = ClaimedRequest { caller: Arc::clone(caller), taken, progress: ClaimProgress::Claimed };
                 // Wakes one more worker; in another instance if its own ring was not for this work.
@@ -314,7 +314,7 @@ impl Puller {
                     if self.may_take::<IS_TARGETED>() {
                         self.served.pass_ring_on(&self.callers);
                     }
-                } else if self.served.bell.is_anyone_idle() && self.look::<IS_TARGETED>().is_some() {
+                } else if self.served.bell.is_anyone_idle() && self.find_turn::<IS_TARGETED>().is_some() {
                     self.served.wake_one();
                 }
                 return Some(claimed);
@@ -323,9 +323,9 @@ impl Puller {
     }
 
     #[inline]
-    fn look<const IS_TARGETED: bool>(&mut self) -> Option<CallerTurn> {
+    fn find_turn<const IS_TARGETED: bool>(&mut self) -> Option<CallerTurn> {
         let callers = &self.callers;
-        self.turns.look(|caller, class| has_offers::<IS_TARGETED>(&callers[caller].table, class))
+        self.turns.find_turn(|caller, class| has_offers::<IS_TARGETED>(&callers[caller].table, class))
     }
 
     /// The last check before a sleep.
@@ -333,7 +333,7 @@ impl Puller {
         self.refresh();
         let callers = &self.callers;
         let has_offers = |caller: usize, class| has_offers::<IS_TARGETED>(&callers[caller].table, class);
-        self.served.is_open() && self.turns.look_at_all(has_offers)
+        self.served.is_open() && self.turns.check_all_callers(has_offers)
     }
 
     /// Woken when there may be requests; `None` when the route has ended.
@@ -401,14 +401,14 @@ impl Puller {
             return;
         }
         self.refresh();
-        // A look that skips some callers would owe a ring for their requests.
-        let spares_rings = self.turns.looks_at_all();
+        // A search that skips some callers would owe a ring for their requests.
+        let spares_rings = self.turns.checks_all_callers();
         if spares_rings {
             served.bell.begin_look();
         }
         for _ in 0..looks {
             self.refresh();
-            if self.look::<false>().is_some() || !served.is_open() || served.has_ended() {
+            if self.find_turn::<false>().is_some() || !served.is_open() || served.has_ended() {
                 break;
             }
             std::hint::spin_loop();
@@ -475,7 +475,7 @@ impl ClaimedRequest {
     #[inline]
     pub(crate) fn read(&self, user_headers: &mut Vec<u8>, payload: &mut Vec<u8>) -> Option<RequestHeader> {
         let header = self.caller.table.request_header(self.taken)?;
-        crash_point("copy_header_read");
+        crash_point("instance_header_read");
         self.caller.table.read_request(self.taken, &header, user_headers, payload);
         Some(header)
     }
@@ -485,7 +485,7 @@ impl ClaimedRequest {
     pub(crate) fn begin(&mut self) -> bool {
         self.progress = ClaimProgress::Begun;
         let is_wanted = self.caller.table.begin(self.taken);
-        crash_point("copy_begun");
+        crash_point("instance_begun");
         is_wanted
     }
 
@@ -527,8 +527,8 @@ impl ClaimedRequest {
         match answered {
             AnswerOutcome::Answered { ring_reactor } => {
                 if ring_reactor {
-                    crash_point("copy_before_completion");
-                    wake_fd::ring(&self.caller.eventfd);
+                    crash_point("instance_before_completion");
+                    wake_fd::signal(&self.caller.eventfd);
                 }
                 true
             }

@@ -183,7 +183,7 @@ impl<Request: Message, Reply: Message> RequestProcessor<Request, Reply> {
         form: ReplyForm,
         scratch: &mut WorkerBuffers,
     ) {
-        crash_point("copy_handler_done");
+        crash_point("instance_handler_done");
         let length_max = claimed.reply_length_max();
         if let Ok(Ok(reply)) = &ran
             && !form.is_json

@@ -5,7 +5,7 @@ use crate::counted::{
     Traffic, caller, check, descriptors, every_slot_is_free, executions, files, open, serve, start_caller,
     start_instance,
 };
-use gapless_agent::fault::{CALLER_CRASH_POINTS, COPY_CRASH_POINTS};
+use gapless_agent::fault::{CALLER_CRASH_POINTS, INSTANCE_CRASH_POINTS};
 use gapless_rpc::Retry;
 use gapless_testkit::process::Process;
 use gapless_testkit::random::Random;
@@ -29,7 +29,7 @@ fn armed(point: &str, random: &mut Random) -> String {
         "sweep_between_files" => 3,
         "call_withdrawn" | "call_waiting_for_slot" => 10,
         _ if point.starts_with("call_") && point != "call_revoked_before_wake" => 500,
-        _ if point.starts_with("copy_") => 500,
+        _ if point.starts_with("instance_") => 500,
         _ => 1,
     };
     format!("{point}:{}", 1 + random.below(most))
@@ -56,7 +56,7 @@ fn killed_instance_at_each_point(random: &mut Random) {
     let mut before = None;
     let mut outcomes = HashMap::new();
     for round in 0..KILLS_PER_POINT {
-        for (index, point) in COPY_CRASH_POINTS.into_iter().enumerate() {
+        for (index, point) in INSTANCE_CRASH_POINTS.into_iter().enumerate() {
             let armed = armed(point, random);
             let retry = random.pick(&[Retry::Never, Retry::NotBegun, Retry::Always]);
             let caller = caller(&domain, retry);
@@ -81,7 +81,7 @@ fn killed_instance_at_each_point(random: &mut Random) {
             until("the descriptors of the dead are closed", || descriptors() <= at_first);
         }
     }
-    println!("{} kills; calls: {outcomes:?}", KILLS_PER_POINT * COPY_CRASH_POINTS.len() as u64);
+    println!("{} kills; calls: {outcomes:?}", KILLS_PER_POINT * INSTANCE_CRASH_POINTS.len() as u64);
 }
 
 fn killed_caller_at_each_point(random: &mut Random) {

@@ -50,7 +50,7 @@ fn answer(request: u64, context: &CallContext) -> Result<u64, Rejection> {
     }
 }
 
-fn looks(domain: &Domain, client: &Domain, serve: impl Fn(RouteBuilder, Arc<AtomicU64>) -> ServedRoute) {
+fn check_interceptors(domain: &Domain, client: &Domain, serve: impl Fn(RouteBuilder, Arc<AtomicU64>) -> ServedRoute) {
     let (seen, begun) = (Seen::default(), Arc::new(AtomicU64::new(0)));
     let of = |name| Arc::new(Looking(name, Arc::clone(&seen)));
     let builder = domain.serve("looks").forwards().interceptor(of("first")).interceptor(of("second"));
@@ -121,11 +121,11 @@ fn interceptors_see_every_call() {
         builder.tasks(move |task| drop(handle.spawn(task))).handle_async(handler).unwrap()
     };
     let inside = Domain::in_process("test");
-    looks(&inside, &inside, with_threads);
-    looks(&inside, &inside, with_tasks);
+    check_interceptors(&inside, &inside, with_threads);
+    check_interceptors(&inside, &inside, with_tasks);
     let (_folder, server, client) = pair();
-    looks(&server, &client, with_threads);
-    looks(&server, &client, with_tasks);
+    check_interceptors(&server, &client, with_threads);
+    check_interceptors(&server, &client, with_tasks);
 }
 
 #[test]

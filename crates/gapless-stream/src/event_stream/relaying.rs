@@ -50,7 +50,7 @@ pub(super) fn start(
     let mut recovery = StreamRecovery::default();
     let mut feeds = Feeds::default();
     let mut opened = None;
-    let mut seen = SeenFrame::default();
+    let mut seen_frame = SeenFrame::default();
     let layout_kept = layout.filter(|_| options.tier != Tier::Memory);
     let kept_of = |identity| layout_kept.map(|layout| KeptFeeds::at(layout.feeds(), identity));
     let mut first_sequence = 0;
@@ -67,16 +67,19 @@ pub(super) fn start(
         let mut found = open(options, layout, origin.identity, 1)?;
         first_sequence = found.journal.first_sequence();
         let before = kept_of(origin.identity).map(|kept| kept.before(first_sequence)).unwrap_or_default();
-        (feeds, seen) = fold(layout, &mut found, before, &mut recovery, SeenFrame::none_seen(origin.identity))?;
+        (feeds, seen_frame) = fold(layout, &mut found, before, &mut recovery, SeenFrame::none_seen(origin.identity))?;
         carried_frames::check(options, &layout.journal(), recovery.last_sequence)?;
         opened = Some(found);
     }
     let opened_before = opened.is_some();
     let start = if opened_before { Start::Sequence(recovery.last_sequence + 1) } else { start };
-    let connected = connect(&mut *upstream, (start, seen), &clock, stopped).map_err(|error| match (error, layout) {
-        (StreamError::Client(other @ ClientError::OtherStream { .. }), Some(layout)) => other_origin(layout, &other),
-        (error, _) => error,
-    })?;
+    let connected =
+        connect(&mut *upstream, (start, seen_frame), &clock, stopped).map_err(|error| match (error, layout) {
+            (StreamError::Client(other @ ClientError::OtherStream { .. }), Some(layout)) => {
+                other_origin(layout, &other)
+            }
+            (error, _) => error,
+        })?;
     if let (Some(layout), Some(origin)) = (layout, &origin)
         && origin.identity != connected.identity
     {
@@ -135,8 +138,8 @@ pub(super) fn start(
         counters: RelayCounters::add_to(&builder.counters)?,
     };
     links.counters.last_sequence.set(recovery.last_sequence);
-    let seen = if seen.identity == identity { seen } else { SeenFrame::none_seen(identity) };
-    let relay = Relay::new(upstream, seen, identity, builder.take_writer(), releaser, links);
+    let seen_frame = if seen_frame.identity == identity { seen_frame } else { SeenFrame::none_seen(identity) };
+    let relay = Relay::new(upstream, seen_frame, identity, builder.take_writer(), releaser, links);
     let shared = relay.shared();
     builder.start(Box::new(relay), Vec::new(), shared, recovery, Some(clock))
 }
@@ -156,14 +159,14 @@ fn other_origin(layout: &StreamLayout, other: &ClientError) -> StreamError {
 
 fn connect(
     upstream: &mut dyn NodeLink,
-    (start, seen): (Start, SeenFrame),
+    (start, seen_frame): (Start, SeenFrame),
     clock: &Clock,
     stopped: &AtomicBool,
 ) -> Result<ConnectionInfo, StreamError> {
     let mut waits = WaitNotices::after_a_second();
     while !stopped.load(Ordering::Acquire) {
         let now_ns = clock.now().monotonic_ns;
-        match upstream.connect(start, seen, now_ns) {
+        match upstream.connect(start, seen_frame, now_ns) {
             Ok(Some(connected)) => return Ok(connected),
             Ok(None) | Err(ClientError::Disconnected { .. }) => {
                 if let Some(waited) = waits.take_due(now_ns) {
@@ -193,13 +196,13 @@ fn fold(
     opened: &mut OpenedJournal,
     mut feeds: Feeds,
     recovery: &mut StreamRecovery,
-    mut seen: SeenFrame,
+    mut seen_frame: SeenFrame,
 ) -> Result<(Feeds, SeenFrame), StreamError> {
     let journal = &mut opened.journal;
     let (first, last) = (journal.first_sequence(), journal.last_sequence());
     recovery.last_sequence = last;
     if first > last {
-        return Ok((feeds, seen));
+        return Ok((feeds, seen_frame));
     }
     let mut replay = JournalReader::open(layout.journal())?.replay_until(first, last)?;
     let mut incomplete_from = None;
@@ -210,7 +213,7 @@ fn fold(
         }
         if frame.fragment().is_last() {
             incomplete_from = None;
-            seen.observe(frame.sequence(), frame.timestamp_ns());
+            seen_frame.observe(frame.sequence(), frame.timestamp_ns());
         }
         if frame.kind() == Kind::Mark {
             match Mark::from_bytes(frame.payload()) {
@@ -224,7 +227,7 @@ fn fold(
         journal.truncate_after(sequence - 1)?;
         recovery.last_sequence = sequence - 1;
     }
-    Ok((feeds, seen))
+    Ok((feeds, seen_frame))
 }
 
 const ORIGIN_LENGTH_MAX: u64 = 1 << 10;

@@ -91,7 +91,7 @@ fn longest_idle_is_evicted_and_resent() {
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), CollectResult::Kept);
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, IDLE_NS_MAX), CollectResult::NoMemory);
     assert_eq!(fragments.evicted(), 0, "it is not idle for long enough");
-    let now_ns = LATE_NS + LOOK_INTERVAL_NS;
+    let now_ns = LATE_NS + CHECK_INTERVAL_NS;
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 1_000), 1, now_ns), CollectResult::Kept);
     assert!(fragments.has(1) && !fragments.has(2) && fragments.evicted() == 1);
     assert_eq!(
@@ -168,17 +168,17 @@ fn postponed_frames_answered_sparsely() {
         assert_eq!(add(&mut fragments, &part(session, 1, 0, 2, 1_000), 1), CollectResult::Kept);
     }
     let mut answers = 0;
-    for now_ns in (0..LOOK_INTERVAL_NS * 3).step_by(100_000) {
+    for now_ns in (0..CHECK_INTERVAL_NS * 3).step_by(100_000) {
         let begin = add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns);
         assert!(begin == gap(1) || begin == CollectResult::Postponed, "{begin:?}");
         answers += u64::from(begin == gap(1));
         assert!((2..40).all(|session_seq| fragments.drops_silently(3, session_seq, now_ns)));
     }
     assert_eq!(answers, 3);
-    let now_ns = LOOK_INTERVAL_NS * 4;
+    let now_ns = CHECK_INTERVAL_NS * 4;
     assert!(!fragments.drops_silently(3, 39, now_ns) && fragments.drops_silently(3, 39, now_ns));
     assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), CollectResult::Postponed);
-    assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, Some(now_ns + LOOK_INTERVAL_NS)));
+    assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, Some(now_ns + CHECK_INTERVAL_NS)));
     fragments.forget(1);
     fragments.forget(2);
     assert_eq!(fragments.recalled(now_ns), Some((3, ConnectionId(1))));
@@ -233,7 +233,7 @@ fn minimum_rate_is_not_evicted() {
     }
     let due_ns = IDLE_NS_MAX + 3 * second_ns;
     assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 10), 1, due_ns), CollectResult::NoMemory);
-    assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 10), 1, due_ns + LOOK_INTERVAL_NS), CollectResult::Kept);
+    assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 10), 1, due_ns + CHECK_INTERVAL_NS), CollectResult::Kept);
     assert!(!fragments.has(2) && fragments.evicted() == 1);
 }
 
@@ -251,9 +251,9 @@ fn only_repeated_postponed_is_answered() {
     let mut fragments = with_one_postponed(0);
     assert_eq!(add_at(&mut fragments, 1, &part(3, 2, 1, 20, 8), 1, 0), CollectResult::Postponed);
     for session_seq in 3..6 {
-        assert!(fragments.drops_silently(3, session_seq, session_seq * LOOK_INTERVAL_NS));
+        assert!(fragments.drops_silently(3, session_seq, session_seq * CHECK_INTERVAL_NS));
     }
-    assert_eq!(add_at(&mut fragments, 1, &part(3, 5, 4, 20, 8), 1, 6 * LOOK_INTERVAL_NS), gap(1));
+    assert_eq!(add_at(&mut fragments, 1, &part(3, 5, 4, 20, 8), 1, 6 * CHECK_INTERVAL_NS), gap(1));
     assert_eq!(add_at(&mut fragments, 1, &part(4, 2, 1, 20, 8), 1, 0), gap(1), "nothing of this one is put off");
 }
 
@@ -261,9 +261,9 @@ fn only_repeated_postponed_is_answered() {
 fn recall_suppresses_answers_briefly() {
     let mut fragments = with_one_postponed(5);
     fragments.forget(1);
-    assert_eq!(fragments.recalled(100 * LOOK_INTERVAL_NS), Some((3, ConnectionId(1))));
-    assert!(fragments.drops_silently(3, 1, 101 * LOOK_INTERVAL_NS - 1), "the call is the answer");
-    assert!(!fragments.drops_silently(3, 1, 101 * LOOK_INTERVAL_NS), "the call may be lost");
+    assert_eq!(fragments.recalled(100 * CHECK_INTERVAL_NS), Some((3, ConnectionId(1))));
+    assert!(fragments.drops_silently(3, 1, 101 * CHECK_INTERVAL_NS - 1), "the call is the answer");
+    assert!(!fragments.drops_silently(3, 1, 101 * CHECK_INTERVAL_NS), "the call may be lost");
 }
 
 #[test]

@@ -266,15 +266,15 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                 let lengths = &self.lengths[self.packets_taken..];
                 let bytes: usize = lengths.iter().sum();
                 let rest = &self.packets[self.bytes_taken..self.bytes_taken + bytes];
-                let taken = match lengths {
+                let result = match lengths {
                     [length] => socket.send(to, rest, *length).map(|bytes| usize::from(bytes > 0)),
                     _ => socket.send_uneven(to, rest, lengths),
                 };
-                match taken {
+                match result {
                     Ok(0) => return false,
-                    Ok(taken) => {
-                        self.bytes_taken += lengths[..taken].iter().sum::<usize>();
-                        self.packets_taken += taken;
+                    Ok(packets) => {
+                        self.bytes_taken += lengths[..packets].iter().sum::<usize>();
+                        self.packets_taken += packets;
                     }
                     Err(error) => {
                         // A reader requests it once the path works again.

@@ -274,28 +274,28 @@ mod tests {
         IpAddr::from(number.to_be_bytes())
     }
 
-    fn taken(allowances: &mut Allowances, number: u32, now_ns: u64) -> usize {
+    fn take_all(allowances: &mut Allowances, number: u32, now_ns: u64) -> usize {
         (0..5_000).take_while(|_| allowances.take(address(number), now_ns)).count()
     }
 
     #[test]
     fn address_allowance_is_enforced() {
         let mut allowances = Allowances::default();
-        assert_eq!(taken(&mut allowances, 1, 0), 256);
-        assert_eq!(taken(&mut allowances, 1, 499_999), 0);
-        assert_eq!(taken(&mut allowances, 1, 500_000), 1);
-        assert_eq!(taken(&mut allowances, 1, 10_400_000), 19);
-        assert_eq!(taken(&mut allowances, 1, 10_500_000), 1);
-        assert_eq!(taken(&mut allowances, 2, 10_500_000), 256, "each has its own");
-        let second: usize = (0..1_000).map(|ms| taken(&mut allowances, 1, SECOND_NS + ms * 1_000_000)).sum();
+        assert_eq!(take_all(&mut allowances, 1, 0), 256);
+        assert_eq!(take_all(&mut allowances, 1, 499_999), 0);
+        assert_eq!(take_all(&mut allowances, 1, 500_000), 1);
+        assert_eq!(take_all(&mut allowances, 1, 10_400_000), 19);
+        assert_eq!(take_all(&mut allowances, 1, 10_500_000), 1);
+        assert_eq!(take_all(&mut allowances, 2, 10_500_000), 256, "each has its own");
+        let second: usize = (0..1_000).map(|ms| take_all(&mut allowances, 1, SECOND_NS + ms * 1_000_000)).sum();
         assert_eq!(second, 256 + 2 * 999);
-        assert_eq!(taken(&mut allowances, 1, 60 * SECOND_NS), 256, "unused allowance does not accumulate");
+        assert_eq!(take_all(&mut allowances, 1, 60 * SECOND_NS), 256, "unused allowance does not accumulate");
     }
 
     #[test]
     fn total_allowance_is_enforced() {
         let mut allowances = Allowances::default();
-        let at_once: usize = (0..300).map(|number| taken(&mut allowances, number, 0)).sum();
+        let at_once: usize = (0..300).map(|number| take_all(&mut allowances, number, 0)).sum();
         assert_eq!((at_once, allowances.by_address.len()), (1_024, 256));
         let second: usize = (0..250)
             .map(|turn| (0..256).map(|n| usize::from(allowances.take(address(n), turn * 4_000_000))).sum::<usize>())

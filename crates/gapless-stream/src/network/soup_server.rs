@@ -109,16 +109,16 @@ impl SoupServer {
         self.source.ends_here && self.close_by_ns.is_some()
     }
 
-    fn look(&mut self, now_ns: u64) -> Result<usize, StreamError> {
-        let came = self.server.look(now_ns, |socket, peer| {
+    fn poll_sockets(&mut self, now_ns: u64) -> Result<usize, StreamError> {
+        let arrivals = self.server.poll_sockets(now_ns, |socket, peer| {
             let connection = TcpConnection::over(socket, peer, INCOMING_BYTES, LOGIN_LENGTH)?;
             Ok((connection, SoupClient::new(now_ns)))
         })?;
-        if came.events > 0 {
+        if arrivals.events > 0 {
             self.counters.clients.set(self.server.connections() as u64);
-            self.counters.clients_refused.add(came.refused);
+            self.counters.clients_refused.add(arrivals.refused);
         }
-        Ok(came.events)
+        Ok(arrivals.events)
     }
 
     fn serve(&mut self, now_ns: u64) -> usize {
@@ -199,7 +199,7 @@ impl Agent for SoupServer {
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.now_ns = now.monotonic_ns;
-        let events = self.look(now.monotonic_ns)?;
+        let events = self.poll_sockets(now.monotonic_ns)?;
         if self.server.connections() == 0 {
             return Ok(events);
         }

@@ -33,7 +33,7 @@ enum TcpNodeState {
     },
     Admitted {
         key: u64,
-        taken: usize,
+        delivered_bytes: usize,
         is_stuck: bool,
     },
     /// Refused. The node closes first, until this time; see the rewind port.
@@ -217,7 +217,9 @@ fn receive(
                     return Err(NodeDisconnect::Malformed("more hellos than it reads answers to".to_owned()));
                 }
                 *state = match greeting {
-                    AdmissionResult::Admitted(key) => TcpNodeState::Admitted { key, taken: 0, is_stuck: false },
+                    AdmissionResult::Admitted(key) => {
+                        TcpNodeState::Admitted { key, delivered_bytes: 0, is_stuck: false }
+                    }
                     AdmissionResult::Refused => TcpNodeState::Leaving { until_ns: None },
                 };
             }
@@ -228,12 +230,12 @@ fn receive(
                 sessions.counters().unknown.add(1);
                 return Err(NodeDisconnect::Malformed("a packet with the key of another connection".to_owned()));
             }
-            (TcpNodeState::Admitted { taken, is_stuck, .. }, UpstreamBody::Frames(frames)) => {
+            (TcpNodeState::Admitted { delivered_bytes, is_stuck, .. }, UpstreamBody::Frames(frames)) => {
                 sessions.client_mut(key, connection.peer(), now_ns);
-                match sessions.offer(key, &frames[*taken..]) {
-                    OfferResult::All => (*taken, *is_stuck) = (0, false),
+                match sessions.offer(key, &frames[*delivered_bytes..]) {
+                    OfferResult::All => (*delivered_bytes, *is_stuck) = (0, false),
                     OfferResult::Part(bytes) => {
-                        *taken += bytes;
+                        *delivered_bytes += bytes;
                         *is_stuck = true;
                         return Ok(work + usize::from(bytes > 0));
                     }
@@ -280,17 +282,17 @@ impl Agent for TcpGateway {
     #[inline]
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.now_ns = now.monotonic_ns;
-        let came = self.server.look(now.monotonic_ns, |socket, peer| {
+        let arrivals = self.server.poll_sockets(now.monotonic_ns, |socket, peer| {
             let connection = TcpConnection::over(socket, peer, HELLO_LENGTH, 0)?;
             Ok((connection, TcpNodeState::Anonymous { since_ns: now.monotonic_ns }))
         })?;
-        if came.refused > 0 {
-            self.counters.refused.add(came.refused);
+        if arrivals.refused > 0 {
+            self.counters.refused.add(arrivals.refused);
         }
         if self.server.connections() == 0 {
-            return Ok(came.events);
+            return Ok(arrivals.events);
         }
-        Ok(came.events + self.serve())
+        Ok(arrivals.events + self.serve())
     }
 
     fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {

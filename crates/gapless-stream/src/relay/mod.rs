@@ -105,7 +105,7 @@ pub struct Relay {
     sessions: FxHashMap<u64, RelayedSession>,
     /// Of an incomplete message; only whole ones are published.
     unpublished: usize,
-    seen: SeenFrame,
+    seen_frame: SeenFrame,
     pending: Vec<u8>,
     frame: Vec<u8>,
     answers: Vec<Vec<u8>>,
@@ -115,15 +115,15 @@ pub struct Relay {
     waits: WaitNotices,
 }
 
-const LOOK_INTERVAL_NS: u64 = 2_000_000;
+const POLL_INTERVAL_NS: u64 = 2_000_000;
 const FRAMES_PER_POLL: usize = 256;
 
 impl Relay {
-    /// A relay of `upstream`, connected already; `seen` is the last frame relayed before.
+    /// A relay of `upstream`, connected already; `seen_frame` is the last frame relayed before.
     #[must_use]
     pub fn new(
         upstream: Box<dyn NodeLink>,
-        seen: SeenFrame,
+        seen_frame: SeenFrame,
         identity: StreamIdentity,
         window: WindowWriter,
         releaser: Option<Releaser>,
@@ -135,7 +135,7 @@ impl Relay {
         Self {
             upstream,
             is_up: true,
-            seen,
+            seen_frame,
             identity,
             window,
             releaser,
@@ -163,7 +163,7 @@ impl Relay {
     #[cold]
     fn connect(&mut self, now: Now) -> Result<(), StreamError> {
         let start = Start::Sequence(self.window.last_sequence() + 1);
-        let Some(connected) = self.upstream.connect(start, self.seen, now.monotonic_ns)? else { return Ok(()) };
+        let Some(connected) = self.upstream.connect(start, self.seen_frame, now.monotonic_ns)? else { return Ok(()) };
         if connected.identity != self.identity {
             let (peer, expected, found) = (self.upstream.peer(), self.identity, connected.identity);
             return Err(ClientError::OtherStream { peer, expected, found }.into());
@@ -247,7 +247,7 @@ impl Relay {
             _ => {}
         }
         self.window.commit(length, sequence);
-        self.seen.observe(sequence, timestamp_ns);
+        self.seen_frame.observe(sequence, timestamp_ns);
         self.pending.clear();
         if is_last {
             self.unpublished = 0;
@@ -409,7 +409,7 @@ impl Relay {
             }
             let connections = match opened {
                 Some(opened) => {
-                    let opening = self.opening.opened(opened.token, frame.session());
+                    let opening = self.opening.take_requesters(opened.token, frame.session());
                     let session = self.sessions.entry(frame.session()).or_default();
                     session.token = opened.token;
                     let known = &mut session.publishers;
@@ -423,7 +423,7 @@ impl Relay {
                     opening.into_iter().map(|(connection, _)| connection).collect()
                 }
                 None if refusal.is_some_and(|refusal| refusal.code == RefusalCode::Limit) => {
-                    self.opening.refused(refusal.map_or(0, |refusal| refusal.detail))
+                    self.opening.take_refused(refusal.map_or(0, |refusal| refusal.detail))
                 }
                 None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
                 None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.publishers.clone()),
@@ -584,6 +584,6 @@ impl Agent for Relay {
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {
-        Some(self.now_ns + LOOK_INTERVAL_NS)
+        Some(self.now_ns + POLL_INTERVAL_NS)
     }
 }

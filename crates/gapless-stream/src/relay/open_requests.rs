@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 #[derive(Default)]
 pub(crate) struct OpenRequests {
-    asked: FxHashMap<u128, OpenRequest>,
+    requests: FxHashMap<u128, OpenRequest>,
 }
 
 struct OpenRequest {
@@ -23,15 +23,15 @@ struct OpenRequester {
 }
 
 const OPENINGS_MAX: usize = 1 << 16;
-const PATIENCE_NS: u64 = 10_000_000_000;
+const REQUEST_AGE_NS_MAX: u64 = 10_000_000_000;
 
 impl OpenRequests {
     /// Notes a request, for `session` only if that is not 0. `false` if the table is full: ask again.
     pub fn ask(&mut self, token: u128, session: u64, connection: ConnectionId, shared: bool, now_ns: u64) -> bool {
-        if self.asked.len() >= OPENINGS_MAX && !self.asked.contains_key(&token) {
+        if self.requests.len() >= OPENINGS_MAX && !self.requests.contains_key(&token) {
             return false;
         }
-        let opening = self.asked.entry(token).or_insert(OpenRequest { requesters: Vec::new(), asked_ns: now_ns });
+        let opening = self.requests.entry(token).or_insert(OpenRequest { requesters: Vec::new(), asked_ns: now_ns });
         opening.asked_ns = now_ns;
         opening.requesters.retain(|each| each.connection != connection);
         opening.requesters.push(OpenRequester { connection, shared, session });
@@ -39,37 +39,37 @@ impl OpenRequests {
     }
 
     /// Connections that asked, and whether they share the session.
-    pub fn opened(&mut self, token: u128, session: u64) -> Vec<(ConnectionId, bool)> {
-        let requesters = self.asked.remove(&token).map(|opening| opening.requesters).unwrap_or_default();
+    pub fn take_requesters(&mut self, token: u128, session: u64) -> Vec<(ConnectionId, bool)> {
+        let requesters = self.requests.remove(&token).map(|opening| opening.requesters).unwrap_or_default();
         let wants = |each: &&OpenRequester| [0, session].contains(&each.session);
         requesters.iter().filter(wants).map(|each| (each.connection, each.shared)).collect()
     }
 
     /// Connections that asked; `token_low` is the token's low half.
-    pub fn refused(&mut self, token_low: u64) -> Vec<ConnectionId> {
-        let mut who = Vec::new();
-        self.asked.retain(|token, opening| {
+    pub fn take_refused(&mut self, token_low: u64) -> Vec<ConnectionId> {
+        let mut connections = Vec::new();
+        self.requests.retain(|token, opening| {
             let is_refused = *token as u64 == token_low;
             if is_refused {
-                who.extend(opening.requesters.iter().map(|each| each.connection));
+                connections.extend(opening.requesters.iter().map(|each| each.connection));
             }
             !is_refused
         });
-        who
+        connections
     }
 
     /// Withdraws a request.
     pub fn forget(&mut self, token: u128, connection: ConnectionId) {
-        if let Some(opening) = self.asked.get_mut(&token) {
+        if let Some(opening) = self.requests.get_mut(&token) {
             opening.requesters.retain(|each| each.connection != connection);
             if opening.requesters.is_empty() {
-                self.asked.remove(&token);
+                self.requests.remove(&token);
             }
         }
     }
 
     pub fn forget_from(&mut self, connection: ConnectionId) {
-        self.asked.retain(|_, opening| {
+        self.requests.retain(|_, opening| {
             opening.requesters.retain(|each| each.connection != connection);
             !opening.requesters.is_empty()
         });
@@ -77,11 +77,11 @@ impl OpenRequests {
 
     /// Forgets old requests.
     pub fn sweep(&mut self, now_ns: u64) {
-        self.asked.retain(|_, opening| now_ns.saturating_sub(opening.asked_ns) < PATIENCE_NS);
+        self.requests.retain(|_, opening| now_ns.saturating_sub(opening.asked_ns) < REQUEST_AGE_NS_MAX);
     }
 
     pub fn clear(&mut self) {
-        self.asked.clear();
+        self.requests.clear();
     }
 }
 
@@ -96,14 +96,14 @@ mod tests {
         for (token, connection) in [(7, one), (7, two), (8, one), (9, two), (10, one), (7, one)] {
             assert!(open_requests.ask(token, 0, connection, token == 7, 5));
         }
-        assert_eq!(open_requests.opened(7, 3), [(two, true), (one, true)]);
-        assert_eq!((open_requests.opened(7, 3), open_requests.refused(8)), (vec![], vec![one]));
+        assert_eq!(open_requests.take_requesters(7, 3), [(two, true), (one, true)]);
+        assert_eq!((open_requests.take_requesters(7, 3), open_requests.take_refused(8)), (vec![], vec![one]));
         open_requests.forget_from(two);
-        assert_eq!(open_requests.asked.len(), 1);
-        open_requests.sweep(5 + PATIENCE_NS - 1);
-        assert_eq!(open_requests.asked.len(), 1);
-        open_requests.sweep(5 + PATIENCE_NS);
-        assert_eq!(open_requests.asked.len(), 0);
+        assert_eq!(open_requests.requests.len(), 1);
+        open_requests.sweep(5 + REQUEST_AGE_NS_MAX - 1);
+        assert_eq!(open_requests.requests.len(), 1);
+        open_requests.sweep(5 + REQUEST_AGE_NS_MAX);
+        assert_eq!(open_requests.requests.len(), 0);
     }
 
     #[test]
@@ -112,9 +112,9 @@ mod tests {
         let (closing, successor) = (ConnectionId(1), ConnectionId(2));
         open_requests.ask(7, 3, closing, false, 0);
         open_requests.ask(7, 0, successor, false, 0);
-        assert_eq!(open_requests.opened(7, 9), [(successor, false)]);
+        assert_eq!(open_requests.take_requesters(7, 9), [(successor, false)]);
         open_requests.ask(7, 3, closing, false, 0);
-        assert_eq!(open_requests.opened(7, 3), [(closing, false)]);
+        assert_eq!(open_requests.take_requesters(7, 3), [(closing, false)]);
     }
 
     #[test]
@@ -127,12 +127,12 @@ mod tests {
         open_requests.forget(7, closing);
         open_requests.forget(9, closing);
         assert_eq!(
-            (open_requests.opened(7, 4), open_requests.opened(8, 5)),
+            (open_requests.take_requesters(7, 4), open_requests.take_requesters(8, 5)),
             (vec![(successor, false)], vec![(closing, false)])
         );
         open_requests.ask(8, 0, closing, false, 0);
         open_requests.forget(8, closing);
-        assert!(open_requests.asked.is_empty());
+        assert!(open_requests.requests.is_empty());
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         assert!((0..OPENINGS_MAX as u128).all(|token| open_requests.ask(token, 0, ConnectionId(1), false, 0)));
         assert!(!open_requests.ask(u128::MAX, 0, ConnectionId(2), false, 0));
         assert!(open_requests.ask(3, 0, ConnectionId(2), false, 0), "the token is known");
-        open_requests.sweep(PATIENCE_NS);
-        assert!(open_requests.ask(u128::MAX, 0, ConnectionId(2), false, PATIENCE_NS));
+        open_requests.sweep(REQUEST_AGE_NS_MAX);
+        assert!(open_requests.ask(u128::MAX, 0, ConnectionId(2), false, REQUEST_AGE_NS_MAX));
     }
 }

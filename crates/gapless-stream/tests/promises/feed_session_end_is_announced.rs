@@ -51,7 +51,7 @@ impl MinimalReceiver {
         Self { socket, session: None, next: 1, messages: Vec::new(), ends: Vec::new() }
     }
 
-    fn look(&mut self) {
+    fn read_packet(&mut self) {
         let mut buffer = [0; 1 << 16];
         let Ok(length) = self.socket.recv(&mut buffer) else { return };
         let packet = MoldPacket::parse(&buffer[..length]).unwrap();
@@ -83,7 +83,7 @@ impl MinimalReceiver {
         let deadline = Instant::now() + PATIENCE;
         while !is_done(self) {
             assert!(Instant::now() < deadline, "{what}: {:?}, {} messages", self.ends, self.messages.len());
-            self.look();
+            self.read_packet();
         }
     }
 }
@@ -181,7 +181,7 @@ fn roll_over_loses_nothing() {
     after.until("the end again", |after| !after.ends.is_empty());
     assert_eq!(after.ends[0], simple.ends[1]);
     stream.stop().unwrap();
-    (0..20).for_each(|_| after.look());
+    (0..20).for_each(|_| after.read_packet());
     assert!(after.ends.iter().all(|(name, _)| name != "WEDNESDAY"), "{:?}", after.ends);
 }
 

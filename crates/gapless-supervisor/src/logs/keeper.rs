@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Output during this time may exceed the limit.
 const PAUSE: Duration = Duration::from_millis(20);
-const LOOK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1_000 });
+const CHECK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1_000 });
 /// More than one, to limit the number of events.
 const ROOM_BLOCKS: u64 = 16;
 
@@ -128,7 +128,7 @@ impl RotationWorker {
             }
             if is_due {
                 self.check_disks();
-                next_check = Instant::now() + LOOK_INTERVAL;
+                next_check = Instant::now() + CHECK_INTERVAL;
             }
             self.sleep(next_check);
         }
@@ -252,7 +252,7 @@ mod tests {
             !found.is_empty()
         });
         keeper.set_limits(1 << 21, 1);
-        std::thread::sleep(LOOK_INTERVAL * 2);
+        std::thread::sleep(CHECK_INTERVAL * 2);
         found.extend(keeper.take_findings());
         assert_eq!(found, [LogFinding::DiskFull(disk.path.clone())]);
         file.set_len(0).unwrap();

@@ -62,7 +62,7 @@ pub struct TcpServer<T> {
     slots: Vec<Option<ConnectionSlot<T>>>,
     connections: usize,
     connections_max: usize,
-    next_look_ns: u64,
+    next_poll_ns: u64,
     last_packet_ns: u64,
     may_accept: bool,
     next_accept_ns: u64,
@@ -72,10 +72,10 @@ pub struct TcpServer<T> {
 const PORT: u64 = u64::MAX;
 const EVENTS_MAX: usize = 64;
 const ACCEPTS_MAX: usize = 16;
-/// Next look after the quiet time divided by this: a call costs most of a microsecond, and an event is seen late by at
+/// Next poll after the quiet time divided by this: a call costs most of a microsecond, and an event is seen late by at
 /// most a quarter of the time before it.
-const LOOK_DIVISOR: u64 = 4;
-const LOOK_INTERVAL_NS_MAX: u64 = 20_000;
+const POLL_DIVISOR: u64 = 4;
+const POLL_INTERVAL_NS_MAX: u64 = 20_000;
 /// After the system ran out of descriptors.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
@@ -100,7 +100,7 @@ impl<T> TcpServer<T> {
             slots: Vec::new(),
             connections: 0,
             connections_max,
-            next_look_ns: 0,
+            next_poll_ns: 0,
             last_packet_ns: 0,
             may_accept: false,
             next_accept_ns: 0,
@@ -122,23 +122,23 @@ impl<T> TcpServer<T> {
     ///
     /// # Errors
     /// An error of the operating system that a retry cannot fix.
-    pub fn look(
+    pub fn poll_sockets(
         &mut self,
         now_ns: u64,
         make: impl FnMut(OwnedFd, SocketAddr) -> io::Result<(TcpConnection, T)>,
     ) -> Result<PollResult, TransportError> {
-        let mut came = PollResult::default();
-        if now_ns < self.next_look_ns {
-            return Ok(came);
+        let mut result = PollResult::default();
+        if now_ns < self.next_poll_ns {
+            return Ok(result);
         }
         let none = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut room = [MaybeUninit::uninit(); EVENTS_MAX];
         let events = match epoll::wait(&self.epoll, &mut room, Some(&none)) {
             Ok((events, _)) => events,
-            Err(rustix::io::Errno::INTR) => return Ok(came),
+            Err(rustix::io::Errno::INTR) => return Ok(result),
             Err(errno) => return Err(TransportError::system("looking for connections")(errno)),
         };
-        came.events = events.len();
+        result.events = events.len();
         for event in events {
             let token = event.data.u64();
             if token == PORT {
@@ -151,15 +151,15 @@ impl<T> TcpServer<T> {
             }
         }
         if std::mem::take(&mut self.may_accept) && now_ns >= self.next_accept_ns {
-            came.refused = self.accept(now_ns, make);
+            result.refused = self.accept(now_ns, make);
         }
-        if came.events > 0 {
+        if result.events > 0 {
             self.last_packet_ns = now_ns;
         } else {
             let quiet_ns = now_ns.saturating_sub(self.last_packet_ns);
-            self.next_look_ns = now_ns + (quiet_ns / LOOK_DIVISOR).min(LOOK_INTERVAL_NS_MAX);
+            self.next_poll_ns = now_ns + (quiet_ns / POLL_DIVISOR).min(POLL_INTERVAL_NS_MAX);
         }
-        Ok(came)
+        Ok(result)
     }
 
     fn accept(
@@ -186,8 +186,8 @@ impl<T> TcpServer<T> {
                 refused += 1;
                 continue;
             }
-            let made = stream.set_nonblocking(true).and_then(|()| make(OwnedFd::from(stream), peer));
-            let Ok((connection, state)) = made else {
+            let connected = stream.set_nonblocking(true).and_then(|()| make(OwnedFd::from(stream), peer));
+            let Ok((connection, state)) = connected else {
                 refused += 1;
                 continue;
             };
@@ -228,7 +228,7 @@ impl<T> TcpServer<T> {
 }
 
 impl<T> AsFd for TcpServer<T> {
-    /// Readable when [`TcpServer::look`] has events.
+    /// Readable when [`TcpServer::poll_sockets`] has events.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
@@ -245,8 +245,8 @@ mod tests {
         TcpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0)), 1).unwrap()
     }
 
-    fn look(server: &mut TcpServer<()>, now_ns: u64) -> usize {
-        server.look(now_ns, |socket, peer| Ok((TcpConnection::over(socket, peer, 8, 8)?, ()))).unwrap().events
+    fn poll_sockets(server: &mut TcpServer<()>, now_ns: u64) -> usize {
+        server.poll_sockets(now_ns, |socket, peer| Ok((TcpConnection::over(socket, peer, 8, 8)?, ()))).unwrap().events
     }
 
     fn wait(server: &TcpServer<()>) {
@@ -257,10 +257,10 @@ mod tests {
         let mut server = server();
         let client = TcpConnection::connect(server.local_address(), 8, 8).unwrap();
         wait(&server);
-        look(&mut server, now_ns);
+        poll_sockets(&mut server, now_ns);
         assert_eq!(server.connections(), 1);
         wait(&server);
-        assert_eq!(look(&mut server, now_ns), 1);
+        assert_eq!(poll_sockets(&mut server, now_ns), 1);
         (server, client)
     }
 
@@ -272,20 +272,20 @@ mod tests {
     }
 
     #[test]
-    fn looks_get_rarer_after_an_event() {
+    fn polls_get_rarer_after_an_event() {
         let (mut server, mut client) = connected(1_000_000);
         let mut say = |server: &TcpServer<()>| {
             client.queue(b"a");
             turn_until("it is sent", || client.send().unwrap());
             wait(server);
         };
-        assert_eq!(look(&mut server, 1_004_000), 0);
+        assert_eq!(poll_sockets(&mut server, 1_004_000), 0);
         say(&server);
-        assert_eq!(look(&mut server, 1_004_999), 0, "a quarter of 4 µs has not passed");
-        assert_eq!(look(&mut server, 1_005_000), 1);
-        assert_eq!(look(&mut server, 2_000_000), 0);
+        assert_eq!(poll_sockets(&mut server, 1_004_999), 0, "a quarter of 4 µs has not passed");
+        assert_eq!(poll_sockets(&mut server, 1_005_000), 1);
+        assert_eq!(poll_sockets(&mut server, 2_000_000), 0);
         say(&server);
-        assert_eq!(look(&mut server, 2_019_999), 0);
-        assert_eq!(look(&mut server, 2_020_000), 1);
+        assert_eq!(poll_sockets(&mut server, 2_019_999), 0);
+        assert_eq!(poll_sockets(&mut server, 2_020_000), 1);
     }
 }

@@ -127,7 +127,7 @@ impl UdpSocket {
         self.set_segment_bytes(packet_length);
         let errno = match self.retry_interrupted(|this| this.send_single(to, bytes)) {
             Err(errno @ (Errno::INVAL | Errno::IO | Errno::MSGSIZE)) => errno,
-            sent => return taken(sent, to, packet_length),
+            sent => return send_result(sent, to, packet_length),
         };
         // No support by the interface, or a wrong address: sending singly shows which.
         let sent = self.send_each(to, bytes, bytes.chunks(packet_length).map(<[u8]>::len))?;
@@ -164,12 +164,12 @@ impl UdpSocket {
             });
             sendmmsg(&this.socket, &mut messages[..packets], SendFlags::empty())
         });
-        taken(sent, to, longest)
+        send_result(sent, to, longest)
     }
 
     fn send_one(&mut self, to: Peer, packet: &[u8]) -> io::Result<usize> {
         let sent = self.without_segmentation(packet.len(), |this| this.send_single(to, packet));
-        taken(sent, to, packet.len())
+        send_result(sent, to, packet.len())
     }
 
     fn send_single(&self, to: Peer, bytes: &[u8]) -> Result<usize, Errno> {
@@ -277,7 +277,9 @@ impl Datagrams for UdpSocket {
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize> {
-        self.inbox.look(&self.socket, take).map_err(|errno| failed(format!("receiving at {}", self.local))(errno))
+        self.inbox
+            .receive_packets(&self.socket, take)
+            .map_err(|errno| failed(format!("receiving at {}", self.local))(errno))
     }
 
     fn renew(&mut self) -> io::Result<()> {
@@ -323,7 +325,7 @@ fn too_narrow(peer: Peer, packet_bytes: usize) -> Option<SendRefusal> {
 }
 
 /// 0 if there is no room.
-fn taken(sent: Result<usize, Errno>, peer: Peer, packet_bytes: usize) -> io::Result<usize> {
+fn send_result(sent: Result<usize, Errno>, peer: Peer, packet_bytes: usize) -> io::Result<usize> {
     match sent {
         Ok(sent) => Ok(sent),
         Err(Errno::AGAIN | Errno::NOBUFS) => Ok(0),

@@ -16,7 +16,7 @@ const MESSAGE_BYTES_MAX: usize = 1 << 16;
 const MESSAGES_PER_CALL: usize = 16;
 /// Successful reads in a row until many packets are requested at once. They need not mean a queue: a receiver that
 /// answers may find the next packet when the answer is sent.
-const FRUITFUL_LOOKS: u32 = 8;
+const FRUITFUL_POLLS: u32 = 8;
 const QUEUED_MESSAGES: usize = 4;
 /// Length of joined packets and count of overflows, 24 bytes each.
 const CONTROL_BYTES: usize = 48;
@@ -37,7 +37,7 @@ pub(super) struct Inbox {
     buffers: Box<[u8]>,
     control: ControlBuffer,
     senders: SenderFilter,
-    fruitful_looks: u32,
+    fruitful_polls: u32,
     may_join: bool,
     joins: bool,
     counters: UdpCounters,
@@ -72,7 +72,7 @@ impl Inbox {
             buffers: vec![0; MESSAGE_BYTES_MAX * MESSAGES_PER_CALL].into_boxed_slice(),
             control: ControlBuffer([0; CONTROL_BYTES]),
             senders: SenderFilter { peer, is_connected: false },
-            fruitful_looks: 0,
+            fruitful_polls: 0,
             may_join,
             joins: false,
             counters: UdpCounters::default(),
@@ -91,9 +91,9 @@ impl Inbox {
         self.joins
     }
 
-    pub(super) fn look(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
+    pub(super) fn receive_packets(&mut self, socket: &OwnedFd, take: PacketHandler<'_>) -> Result<usize, Errno> {
         loop {
-            let found = if self.fruitful_looks >= FRUITFUL_LOOKS {
+            let found = if self.fruitful_polls >= FRUITFUL_POLLS {
                 self.take_many(socket, take)
             } else if self.joins {
                 self.take_joined(socket, take)
@@ -103,11 +103,11 @@ impl Inbox {
             match found {
                 Ok(0) => {}
                 Ok(packets) => {
-                    self.fruitful_looks = self.fruitful_looks.saturating_add(1);
+                    self.fruitful_polls = self.fruitful_polls.saturating_add(1);
                     return Ok(packets);
                 }
                 Err(Errno::AGAIN) => {
-                    self.fruitful_looks = 0;
+                    self.fruitful_polls = 0;
                     return Ok(0);
                 }
                 Err(Errno::INTR) => {}
@@ -118,7 +118,7 @@ impl Inbox {
         }
     }
 
-    /// Every packet then costs 0.2 µs more, an empty look 0.1 µs, so it starts only when it pays. It never ends:
+    /// Every packet then costs 0.2 µs more, an empty poll 0.1 µs, so it starts only when it pays. It never ends:
     /// waiting joined packets would be received without their segment length.
     fn enable_joining(&mut self, socket: &OwnedFd) {
         if self.may_join && !self.joins {
@@ -162,16 +162,16 @@ impl Inbox {
         let mut slices: [_; MESSAGES_PER_CALL] =
             std::array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
         let messages = recvmmsg(socket.as_raw_fd(), &mut headers, &mut slices, MsgFlags::empty(), None);
-        let (mut packets, mut taken) = (0, 0);
+        let (mut packets, mut message_count) = (0, 0);
         for message in messages.map_err(errno)? {
             packets += split_joined(&message, self.senders, &mut self.counters, take);
-            taken += 1;
+            message_count += 1;
         }
-        if taken >= QUEUED_MESSAGES {
+        if message_count >= QUEUED_MESSAGES {
             self.enable_joining(socket);
         }
-        if taken < MESSAGES_PER_CALL {
-            self.fruitful_looks = 0;
+        if message_count < MESSAGES_PER_CALL {
+            self.fruitful_polls = 0;
         }
         Ok(packets)
     }
@@ -235,8 +235,8 @@ mod tests {
         let socket = open(&UdpOptions::at(Peer::new(Ipv4Addr::LOCALHOST.into(), 0))).unwrap();
         let here = Peer::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
         let mut inbox = Inbox::new(&socket, Some(name), true);
-        for (fruitful_looks, strangers, joins) in
-            [(0, 1, false), (FRUITFUL_LOOKS, 1, false), (FRUITFUL_LOOKS, 2, true), (0, 1, true)]
+        for (fruitful_polls, strangers, joins) in
+            [(0, 1, false), (FRUITFUL_POLLS, 1, false), (FRUITFUL_POLLS, 2, true), (0, 1, true)]
         {
             let stranger_sends = || {
                 (0..strangers).for_each(|_| {
@@ -246,13 +246,15 @@ mod tests {
             stranger_sends();
             peer.send_to(b"known", here).unwrap();
             stranger_sends();
-            inbox.fruitful_looks = fruitful_looks;
+            inbox.fruitful_polls = fruitful_polls;
             let (mut packets, deadline) = (Vec::new(), Instant::now() + Duration::from_secs(30));
             while packets.is_empty() {
-                inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap();
+                inbox.receive_packets(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap();
                 assert!(Instant::now() < deadline, "nothing has come");
             }
-            while inbox.look(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap() > 0 {}
+            while inbox.receive_packets(&socket, &mut |from, packet| packets.push((from, packet.to_vec()))).unwrap() > 0
+            {
+            }
             assert_eq!(packets, [(name, b"known".to_vec())]);
             assert_eq!(inbox.joins(), joins, "{strangers} before and after");
         }

@@ -65,7 +65,7 @@ impl Guarding {
     }
 
     /// Call it regularly: replaces a guard that has ended, and sends omitted lines. Returns a message for the user.
-    pub(super) fn look(&self) -> Option<String> {
+    pub(super) fn check_guard(&self) -> Option<String> {
         let mut state = self.lock();
         let state = &mut *state;
         let process_id = state.process.id();

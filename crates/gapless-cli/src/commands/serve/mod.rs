@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 /// The first interrupt lets begun requests finish.
 const AT_ONCE: u32 = 2;
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(100);
+const GUARD_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 fn workers(text: &str) -> Result<u16, String> {
     let count = text.parse().ok().filter(|count| (1..=4_096).contains(count));
@@ -106,8 +106,8 @@ fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> CommandResu
     std::thread::Builder::new().name("gapless-guard".to_owned()).spawn(move || {
         let mut ends_at = None;
         loop {
-            std::thread::sleep(LOOK);
-            if let Some(said) = guard.look() {
+            std::thread::sleep(GUARD_CHECK_INTERVAL);
+            if let Some(said) = guard.check_guard() {
                 let _ = writeln!(io::stderr(), "note: {said}");
             }
             if interrupts.load(Ordering::Relaxed) >= AT_ONCE

@@ -27,7 +27,7 @@ const REPLY_LENGTH_MAX: usize = 16 << 20;
 const ERROR_LENGTH_MAX: usize = 8 << 10;
 /// The other pipes then have their turn.
 const READ_PER_TURN_BYTES: usize = 1 << 20;
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const START_AGAIN: Duration = Duration::from_millis(100);
 const NOTE_INTERVAL_NS: u64 = 1_000_000_000;
 /// Refusal codes other than exit codes, as used by shells, `env` and `timeout`.
@@ -171,7 +171,7 @@ impl<'a> WorkerPipes<'a> {
             let mut polled: Vec<_> = self.exit.iter().map(|exit| PollFd::new(exit, PollFlags::IN)).collect();
             polled.extend(self.stdin.iter().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
             polled.extend(self.stdout.iter().chain(&self.stderr).map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-            match poll(&mut polled, Some(&LOOK)) {
+            match poll(&mut polled, Some(&POLL_INTERVAL)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }

@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// Each request leaves a connection in a silent process's queue.
-const SILENT_LOOK: Duration = Duration::from_secs(5);
+const SILENT_REQUEST_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
@@ -199,7 +199,7 @@ impl ReadingSource {
     }
 
     fn silent(&mut self, is_served: bool) -> Vec<u32> {
-        let is_due = self.silent.0.is_empty() || self.silent.1.is_none_or(|at| at.elapsed() >= SILENT_LOOK);
+        let is_due = self.silent.0.is_empty() || self.silent.1.is_none_or(|at| at.elapsed() >= SILENT_REQUEST_INTERVAL);
         if !is_served || is_due {
             // Asking would change the mode of a closed directory.
             let is_asked = is_served && !lacks_owner_permissions(&self.directory);

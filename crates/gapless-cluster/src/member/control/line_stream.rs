@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const CONNECT_INTERVAL: Duration = Duration::from_millis(5);
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) struct LineStream {
     stream: UnixStream,
@@ -107,7 +107,7 @@ impl LineStream {
         if self.stopping.load(Ordering::Relaxed) {
             return Err(io::Error::other("the member stops"));
         }
-        let pause = left.min(LOOK_INTERVAL);
+        let pause = left.min(CHECK_INTERVAL);
         let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
         match poll(&mut [PollFd::new(&self.stream, flags)], Some(&pause)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub const PROMOTION_LAG_FRAMES_MAX: u64 = 65_536;
 /// Lag in entries up to which a joining learner is promoted.
 pub const PROMOTION_LAG_ENTRIES_MAX: u64 = 1024;
-const LOOK_INTERVAL_NS: u64 = 20_000_000;
+const CHECK_INTERVAL_NS: u64 = 20_000_000;
 
 #[derive(Debug, Default)]
 pub(in crate::member) struct Membership {
@@ -23,7 +23,7 @@ pub(in crate::member) struct Membership {
     pub is_changed: bool,
     /// From a later entry of the log.
     pub received_view: Option<MembershipView>,
-    pub next_look_ns: u64,
+    pub next_check_ns: u64,
     pub connected: Vec<MemberId>,
     /// Refused at their last connection, with the reason.
     pub refused: BTreeMap<u64, String>,
@@ -218,11 +218,11 @@ impl MemberCore {
 
     /// Promotes the joining member when due.
     pub fn promote(&mut self) {
-        let is_due = self.role.role == MemberRole::Leader && self.now.monotonic_ns >= self.membership.next_look_ns;
+        let is_due = self.role.role == MemberRole::Leader && self.now.monotonic_ns >= self.membership.next_check_ns;
         if !is_due {
             return;
         }
-        self.membership.next_look_ns = self.now.monotonic_ns + LOOK_INTERVAL_NS;
+        self.membership.next_check_ns = self.now.monotonic_ns + CHECK_INTERVAL_NS;
         if self.consensus.members().joining().is_none() || !self.consensus.is_leader() {
             return;
         }

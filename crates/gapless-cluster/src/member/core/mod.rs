@@ -72,8 +72,8 @@ pub(super) struct MemberCore {
     /// Frames that may be journaled and are not yet.
     pub proposed_bytes: usize,
     /// May be released up to here; then is released.
-    pub released: u64,
-    pub reported_released: u64,
+    pub releasable_sequence: u64,
+    pub released_sequence: u64,
     /// First frame of the journal, as reported to consensus.
     pub first_sequence: u64,
     pub role: RoleChange,
@@ -147,8 +147,8 @@ impl MemberCore {
             chain: Chain::at(0),
             proposed_sequence: parts.committed,
             proposed_bytes: 0,
-            released: parts.committed,
-            reported_released: parts.committed,
+            releasable_sequence: parts.committed,
+            released_sequence: parts.committed,
             first_sequence: 1,
             role: NO_ROLE,
             reported_role: NO_ROLE,
@@ -245,7 +245,7 @@ impl MemberCore {
             return Ok(());
         }
         if self.role.role == MemberRole::Leader && self.consensus.is_leader() {
-            self.released = self.released.max(self.consensus.poll_released());
+            self.releasable_sequence = self.releasable_sequence.max(self.consensus.poll_released());
             return Ok(());
         }
         self.advance(frames)
@@ -370,7 +370,7 @@ impl MemberCore {
     fn take_effects(&mut self, effects: &mut Effects, frames: &[u8]) -> Result<(), ClusterError> {
         if let Some(sequence) = effects.truncate_after {
             // Fetched frames are committed, and may reach further than the log.
-            let sequence = sequence.max(self.released);
+            let sequence = sequence.max(self.releasable_sequence);
             if self.ingress.last_sequence() > sequence || self.journal.last_sequence() > sequence {
                 let checkpoint = effects.records.remove(0);
                 self.cut(sequence, &checkpoint.payload)?;
@@ -399,7 +399,7 @@ impl MemberCore {
         self.journal.take(effects);
         self.outbox.append(&mut effects.messages);
         if let Some(released) = effects.released {
-            self.released = self.released.max(released);
+            self.releasable_sequence = self.releasable_sequence.max(released);
         }
         if let Some(role) = effects.role {
             self.change_role(role)?;
@@ -535,11 +535,11 @@ impl MemberCore {
 
     /// Releases frames on a quorum; returns whether there are new ones.
     pub fn release(&mut self) -> bool {
-        if self.released <= self.reported_released {
+        if self.releasable_sequence <= self.released_sequence {
             return false;
         }
-        let sequence = self.released.min(self.ingress.last_sequence());
-        if sequence <= self.reported_released {
+        let sequence = self.releasable_sequence.min(self.ingress.last_sequence());
+        if sequence <= self.released_sequence {
             return false;
         }
         let position = self.ingress.end_of(sequence).expect("what is not released is in the window");
@@ -547,7 +547,7 @@ impl MemberCore {
         self.journal.set_released(sequence);
         self.releaser.release(position, sequence);
         self.crash_point("leader_after_releasing", "follower_after_releasing");
-        self.reported_released = sequence;
+        self.released_sequence = sequence;
         self.stream.downstream.iter().for_each(Waker::wake);
         true
     }
@@ -608,7 +608,7 @@ impl MemberCore {
         let last_sequence = self.ingress.last_sequence();
         let first = Frame::parse(frames).map_or(0, |frame| frame.sequence());
         let held = self.ingress.frames(first, last_sequence).unwrap_or_default();
-        match self.catch_up.take(from, header, frames, (held, last_sequence, self.released)) {
+        match self.catch_up.take(from, header, frames, (held, last_sequence, self.releasable_sequence)) {
             // Replacement frames are appended all at once, so the window must hold them.
             Ok(PieceOutcome::Kept) if self.ingress.has_room(self.catch_up.replacement_after(0).len()).is_ok() => Ok(()),
             Ok(PieceOutcome::NotHeld | PieceOutcome::TooMuch | PieceOutcome::Kept) => {
@@ -621,7 +621,7 @@ impl MemberCore {
                 crash_point("fetch_after_appending");
                 // Everything up to the log position is committed; without this release a fetch could be no longer than
                 // the window.
-                self.released = self.released.max(self.ingress.last_sequence());
+                self.releasable_sequence = self.releasable_sequence.max(self.ingress.last_sequence());
                 Ok(())
             }
             Err(reason) => {
@@ -704,7 +704,7 @@ impl MemberCore {
             refused: refused.filter_map(|(member, why)| Some((MemberId::new(*member)?, why.clone()))).collect(),
             waits_for: self.voting.awaited().iter().filter_map(|member| MemberId::new(*member)).collect(),
             journaled_sequence: self.journal.last_sequence(),
-            released_sequence: self.reported_released,
+            released_sequence: self.released_sequence,
             sessions: self.ingress.sequencer().session_count() as u64,
             dropped_full: self.dropped_full,
             fetching_to: self.snapshot_transfers.target().or_else(|| self.catch_up.target()),

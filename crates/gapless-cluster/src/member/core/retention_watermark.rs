@@ -61,7 +61,7 @@ impl MemberCore {
         };
         let full =
             members.all().into_iter().filter(|member| members.is_voter(*member) && !members.witnesses.contains(member));
-        full.map(has).min().unwrap_or(0).min(self.reported_released)
+        full.map(has).min().unwrap_or(0).min(self.released_sequence)
     }
 }
 

@@ -94,7 +94,7 @@ impl Mover {
     }
 
     pub(super) fn run(mut self) {
-        // Set before the first look, so that no wake-up is lost.
+        // Set before the first poll, so that no wake-up is lost.
         let _ = self.woken.thread.set(std::thread::current());
         crash_point("backlog_mover_started");
         let in_line = Waker::from(Arc::new(MoverWaker { woken: Arc::clone(&self.woken), number: IN_LINE }));
@@ -104,7 +104,7 @@ impl Mover {
             if self.woken.has_cancelled.swap(false, Ordering::Acquire) {
                 self.drop_cancelled();
             }
-            numbers.iter().filter(|number| **number != IN_LINE).for_each(|number| self.look(*number));
+            numbers.iter().filter(|number| **number != IN_LINE).for_each(|number| self.poll_flight(*number));
             let is_over = !self.take_in(&in_line);
             if is_over && self.free.len() == self.flights.len() {
                 crash_point("backlog_mover_ended");
@@ -156,11 +156,11 @@ impl Mover {
             self.flights[number] = flight;
         }
         self.first = Some((number, place));
-        self.look(number);
+        self.poll_flight(number);
         crash_point("backlog_offered");
     }
 
-    fn look(&mut self, number: usize) {
+    fn poll_flight(&mut self, number: usize) {
         let Some(flight) = &mut self.flights[number] else { return };
         let task = Context::from_waker(&self.wakers[number]);
         let Poll::Ready(ended) = flight.remote_call.poll(&task, &mut flight.reply) else { return };

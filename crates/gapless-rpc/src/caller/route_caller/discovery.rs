@@ -38,7 +38,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             RouteDiscovery { all_until_ns, caller, routes: own, table, request, options, deadline_ns, timeout, span };
         let mut discovering =
             DiscoveringCall::begin((routes.news(), &self.shared.key.route), discovery, until_ns, all_until_ns);
-        discovering.look(None).unwrap_or(Ok(CallState::Discovering(discovering)))
+        discovering.poll_call(None).unwrap_or(Ok(CallState::Discovering(discovering)))
     }
 }
 

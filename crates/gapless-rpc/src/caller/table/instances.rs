@@ -170,7 +170,7 @@ impl RouteTable {
         let TableState { keyed, instances, .. } = state;
         let open =
             instances.iter().filter(|instance| instance.state == InstanceState::Open).map(|instance| instance.number);
-        let given_away = keyed.look(|slot| self.table.claim(slot).load(), open, now_ns);
+        let given_away = keyed.find_requests_to_move(|slot| self.table.claim(slot).load(), open, now_ns);
         if given_away.is_empty() {
             return given_away;
         }

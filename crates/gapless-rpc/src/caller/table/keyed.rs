@@ -7,7 +7,7 @@ use gapless_wire::split_mix;
 
 /// An instance that takes none of its keyed requests for so long loses them.
 const PATIENCE_NS: u64 = 100_000_000;
-const LOOK_NS: u64 = 50_000_000;
+const CHECK_INTERVAL_NS: u64 = 50_000_000;
 /// Interval after which such an instance is offered one request of its keys again.
 const TRY_AGAIN_NS: u64 = 1_000_000_000;
 /// Time for which that request waits for it.
@@ -17,7 +17,7 @@ const TRIAL_NS: u64 = 20_000_000;
 pub(super) struct KeyedRequests {
     requests: Box<[KeyedRequest]>,
     instances: Vec<TakeRecord>,
-    look_ns: Option<u64>,
+    check_ns: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,18 +54,18 @@ pub(crate) struct KeyOwner {
 
 impl KeyedRequests {
     pub(super) fn new(slots: u32) -> Self {
-        Self { requests: vec![KeyedRequest::default(); slots as usize].into(), instances: Vec::new(), look_ns: None }
+        Self { requests: vec![KeyedRequest::default(); slots as usize].into(), instances: Vec::new(), check_ns: None }
     }
 
-    pub(super) const fn look_ns(&self) -> Option<u64> {
-        self.look_ns
+    pub(super) const fn check_ns(&self) -> Option<u64> {
+        self.check_ns
     }
 
     /// True if no check was scheduled that early.
-    fn look_by(&mut self, look_ns: u64) -> bool {
-        let is_untold = self.look_ns.is_none_or(|known_ns| known_ns > look_ns);
+    fn schedule_check(&mut self, check_ns: u64) -> bool {
+        let is_untold = self.check_ns.is_none_or(|known_ns| known_ns > check_ns);
         if is_untold {
-            self.look_ns = Some(look_ns);
+            self.check_ns = Some(check_ns);
         }
         is_untold
     }
@@ -85,7 +85,7 @@ impl KeyedRequests {
             let now_ns = monotonic_ns();
             if now_ns >= try_again_ns {
                 taking.try_again_ns = Some(now_ns + TRY_AGAIN_NS);
-                must_wake_reactor |= self.look_by(now_ns + TRIAL_NS);
+                must_wake_reactor |= self.schedule_check(now_ns + TRIAL_NS);
                 break;
             }
             let less = open.clone().filter(|instance| weight(instance) < weight(&found));
@@ -95,8 +95,8 @@ impl KeyedRequests {
             };
             found = next;
         }
-        if self.look_ns.is_none() {
-            must_wake_reactor |= self.look_by(monotonic_ns() + PATIENCE_NS);
+        if self.check_ns.is_none() {
+            must_wake_reactor |= self.schedule_check(monotonic_ns() + PATIENCE_NS);
         }
         KeyOwner { instance: found.0, must_wake_reactor }
     }
@@ -132,13 +132,13 @@ impl KeyedRequests {
     }
 
     /// Returns the slots of requests that must go to another of the `open` instances.
-    pub(super) fn look(
+    pub(super) fn find_requests_to_move(
         &mut self,
         claim: impl Fn(u32) -> ClaimWord,
         mut open: impl Iterator<Item = u32>,
         now_ns: u64,
     ) -> Vec<u32> {
-        if self.look_ns.is_none_or(|look_ns| look_ns > now_ns) {
+        if self.check_ns.is_none_or(|check_ns| check_ns > now_ns) {
             return Vec::new();
         }
         let Self { requests, instances, .. } = self;
@@ -159,7 +159,7 @@ impl KeyedRequests {
                 _ => {}
             }
         }
-        self.look_ns = (!waiting.is_empty()).then_some(now_ns + LOOK_NS);
+        self.check_ns = (!waiting.is_empty()).then_some(now_ns + CHECK_INTERVAL_NS);
         let mut given_away = Vec::new();
         for taking in &mut *instances {
             if std::mem::take(&mut taking.has_taken) {

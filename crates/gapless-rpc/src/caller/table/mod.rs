@@ -4,13 +4,13 @@
 mod counters;
 mod instances;
 mod keyed;
-mod notices;
 mod state;
+mod wakeups;
 
 pub use counters::CallStatistics;
 pub(crate) use counters::{BacklogCounters, CallEnd, TablelessCounters};
 pub(crate) use keyed::KeyOwner;
-pub(crate) use state::{InstanceState, LOOK_NS};
+pub(crate) use state::{InstanceState, QUEUE_CHECK_INTERVAL_NS};
 
 use crate::block_on::thread_waker;
 use crate::error::RpcError;
@@ -35,7 +35,7 @@ pub(super) const KEPT_BYTES: usize = 1 << 20;
 
 const COPIED_LOCKED_MAX: usize = 1024;
 
-const QUARANTINE_LOOK: Duration = Duration::from_millis(1);
+const QUARANTINE_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct RouteTable {
@@ -245,7 +245,7 @@ impl RouteTable {
     /// May return early. The offer has a place in the line from then on.
     pub(crate) fn wait_for_change(&self, offer: &mut RemoteOffer, timeout: Duration) {
         let mut state = self.lock();
-        state.look_if_due();
+        state.check_queue_if_due();
         self.sweep(&mut state);
         let has_instance = state.has_open_instance(offer.target);
         if has_instance && state.has_free(offer) || state.is_closed {
@@ -259,7 +259,7 @@ impl RouteTable {
         {
             drop(state);
             if let Some(low_half) = self.table.claim(held.slot).announce_wait(held.generation) {
-                self.table.wait(held.slot, low_half, timeout.min(QUARANTINE_LOOK));
+                self.table.wait(held.slot, low_half, timeout.min(QUARANTINE_CHECK_INTERVAL));
             }
             return;
         }
@@ -269,13 +269,13 @@ impl RouteTable {
         drop(state);
         drop(before);
         // Slots leave quarantine without a signal.
-        std::thread::park_timeout(if has_instance { timeout.min(QUARANTINE_LOOK) } else { timeout });
+        std::thread::park_timeout(if has_instance { timeout.min(QUARANTINE_CHECK_INTERVAL) } else { timeout });
     }
 
     /// The offer has a place in the line afterwards. True if the I/O thread must be woken.
     pub(crate) fn want_change(&self, task: &Waker, offer: &mut RemoteOffer) -> bool {
         let mut state = self.lock();
-        state.look_if_due();
+        state.check_queue_if_due();
         let before = state.enter(offer, Some(task.clone()));
         // A slot may have become free since the attempt.
         self.sweep(&mut state);
@@ -296,7 +296,7 @@ impl RouteTable {
 
     pub(crate) fn join_queue(&self, offer: &mut RemoteOffer) {
         let mut state = self.lock();
-        state.look_if_due();
+        state.check_queue_if_due();
         let before = state.enter(offer, None);
         state.call_next();
         drop(state);

@@ -16,7 +16,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, MutexGuard};
 use std::task::Waker;
 
-pub(crate) const LOOK_NS: u64 = 10_000_000;
+pub(crate) const QUEUE_CHECK_INTERVAL_NS: u64 = 10_000_000;
 
 #[derive(Debug)]
 pub(super) struct TableState {
@@ -44,9 +44,9 @@ pub(super) struct TableState {
     waiting_backlogs: BTreeMap<QueuePlace, Waker>,
     last_place: QueuePlace,
     /// Time at which all waiting calls are woken unconditionally.
-    next_look_ns: u64,
+    next_check_ns: u64,
     /// Next check that the I/O thread knows of.
-    told_look_ns: Option<u64>,
+    announced_check_ns: Option<u64>,
     pub(super) reserve: usize,
     pub(super) woken_tasks: Vec<Waker>,
     rung: Vec<Arc<OwnedFd>>,
@@ -121,7 +121,7 @@ impl Drop for TableGuard<'_> {
     fn drop(&mut self) {
         let (woken, rung) = (std::mem::take(&mut self.woken_tasks), std::mem::take(&mut self.rung));
         self.0 = None;
-        rung.iter().for_each(wake_fd::ring);
+        rung.iter().for_each(wake_fd::signal);
         woken.into_iter().for_each(foreign::wake);
     }
 }
@@ -148,8 +148,8 @@ impl TableState {
             waiting_for_instance: BTreeMap::new(),
             waiting_backlogs: BTreeMap::new(),
             last_place: 0,
-            next_look_ns: 0,
-            told_look_ns: None,
+            next_check_ns: 0,
+            announced_check_ns: None,
             reserve: 0,
             woken_tasks: Vec::new(),
             rung: Vec::new(),
@@ -204,8 +204,8 @@ impl TableState {
 
     /// Keeps an earlier place. Drop the returned task without the lock.
     pub(super) fn enter(&mut self, offer: &mut RemoteOffer, task: Option<Waker>) -> Option<Waker> {
-        if self.look_ns().is_none() {
-            self.next_look_ns = monotonic_ns() + LOOK_NS;
+        if self.check_ns().is_none() {
+            self.next_check_ns = monotonic_ns() + QUEUE_CHECK_INTERVAL_NS;
         }
         let place = *offer.place.get_or_insert_with(|| {
             self.last_place += 1;
@@ -263,29 +263,29 @@ impl TableState {
     }
 
     /// `None` if no call waits. Deadlines of waiting calls belong to no slot.
-    pub(super) fn look_ns(&self) -> Option<u64> {
+    pub(super) fn check_ns(&self) -> Option<u64> {
         let is_any =
             !self.slot_queue.is_empty() || !self.waiting_for_instance.is_empty() || !self.waiting_backlogs.is_empty();
-        is_any.then_some(self.next_look_ns)
+        is_any.then_some(self.next_check_ns)
     }
 
-    pub(super) fn announce_look_ns(&mut self) -> Option<u64> {
-        self.told_look_ns = self.look_ns();
-        self.told_look_ns
+    pub(super) fn announce_check_ns(&mut self) -> Option<u64> {
+        self.announced_check_ns = self.check_ns();
+        self.announced_check_ns
     }
 
     pub(super) fn must_wake_reactor(&self) -> bool {
-        self.told_look_ns.is_none_or(|told_ns| told_ns > self.next_look_ns) && self.look_ns().is_some()
+        self.announced_check_ns.is_none_or(|told_ns| told_ns > self.next_check_ns) && self.check_ns().is_some()
     }
 
-    pub(super) fn look_if_due(&mut self) {
-        let Some(look_ns) = self.look_ns() else { return };
+    pub(super) fn check_queue_if_due(&mut self) {
+        let Some(check_ns) = self.check_ns() else { return };
         let now_ns = monotonic_ns();
-        if now_ns < look_ns {
+        if now_ns < check_ns {
             return;
         }
-        self.next_look_ns = now_ns + LOOK_NS;
-        self.slot_queue.look(&mut self.woken_tasks);
+        self.next_check_ns = now_ns + QUEUE_CHECK_INTERVAL_NS;
+        self.slot_queue.check_callers(&mut self.woken_tasks);
         self.wake_waiting();
         self.call_next();
     }

@@ -4,7 +4,7 @@ use crate::notice_route;
 use crate::outcome::CallError;
 use std::time::{Duration, Instant};
 
-const LOOK: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 impl RouteTables {
     /// Whether a process may receive such notices: it is alive (`is_there`) and has not yet announced all that it
@@ -19,7 +19,7 @@ impl RouteTables {
         let until = Instant::now().checked_add(timeout);
         let mut state = self.lock();
         loop {
-            let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
+            let left = until.map_or(CHECK_INTERVAL, |until| until.saturating_duration_since(Instant::now()));
             match state.receiver(address, route, &is_there) {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => {
@@ -37,7 +37,11 @@ impl RouteTables {
                 }
                 // Polled, because the end of a process that serves nothing is not reported here.
                 None => {
-                    state = self.changed.wait_timeout(state, left.min(LOOK)).expect("nobody panics with the lock").0
+                    state = self
+                        .changed
+                        .wait_timeout(state, left.min(CHECK_INTERVAL))
+                        .expect("nobody panics with the lock")
+                        .0
                 }
             }
         }

@@ -1,4 +1,4 @@
-use super::table_lifetime::{UNUSED_KEPT_NS, UNUSED_LOOK_NS};
+use super::table_lifetime::{UNUSED_CHECK_INTERVAL_NS, UNUSED_KEPT_NS};
 use super::{Attachment, KnownInstance, RouteTables, TablesState};
 use crate::caller::follow_sent;
 use crate::caller::remote_call::Destination;
@@ -184,11 +184,11 @@ impl CallingSide for RouteTables {
 
     fn next_deadline_ns(&self) -> Option<u64> {
         let state = self.lock();
-        let (tables, look_ns) = (Arc::clone(&state.all), (!state.unused.is_empty()).then_some(state.unused_look_ns));
+        let (tables, check_ns) = (Arc::clone(&state.all), (!state.unused.is_empty()).then_some(state.unused_check_ns));
         let again_ns = state.again_ns;
         drop(state);
         let write_ns = self.writer.next_ns(monotonic_ns());
-        tables.iter().filter_map(|table| table.next_deadline_ns()).chain(look_ns).chain(write_ns).chain(again_ns).min()
+        tables.iter().filter_map(|table| table.next_deadline_ns()).chain(check_ns).chain(write_ns).chain(again_ns).min()
     }
 
     fn tick(&self, now_ns: u64) {
@@ -198,8 +198,8 @@ impl CallingSide for RouteTables {
         }
         self.attach_again(now_ns);
         let mut state = self.lock();
-        if !state.unused.is_empty() && state.unused_look_ns <= now_ns {
-            state.unused_look_ns = now_ns + UNUSED_LOOK_NS;
+        if !state.unused.is_empty() && state.unused_check_ns <= now_ns {
+            state.unused_check_ns = now_ns + UNUSED_CHECK_INTERVAL_NS;
             drop(state);
             self.free_unused(now_ns.saturating_sub(UNUSED_KEPT_NS));
         }

@@ -14,7 +14,7 @@ use std::sync::{Arc, MutexGuard, Weak};
 const TABLES_MAX: usize = ATTACHMENTS_MAX;
 /// Forwards, notices and callers made for one call find the table again.
 pub(super) const UNUSED_KEPT_NS: u64 = 1_000_000_000;
-pub(super) const UNUSED_LOOK_NS: u64 = 250_000_000;
+pub(super) const UNUSED_CHECK_INTERVAL_NS: u64 = 250_000_000;
 
 impl RouteTables {
     /// The last drop of a user reports back.
@@ -37,7 +37,7 @@ impl RouteTables {
         let is_first = state.unused.is_empty();
         state.unused.insert(number, now_ns);
         if is_first {
-            state.unused_look_ns = now_ns + UNUSED_KEPT_NS;
+            state.unused_check_ns = now_ns + UNUSED_KEPT_NS;
         }
         drop(state);
         if is_first {

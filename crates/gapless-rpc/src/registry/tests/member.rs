@@ -33,7 +33,7 @@ fn new_eventfd() -> Arc<OwnedFd> {
     Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap())
 }
 
-fn ring(eventfd: impl AsFd) {
+fn signal(eventfd: impl AsFd) {
     rustix::io::write(eventfd, &1u64.to_ne_bytes()).unwrap();
 }
 
@@ -53,7 +53,7 @@ impl ServingSide for Teller {
         let length = file.read_at(&mut text, 0).unwrap_or(0);
         let (text, number) = (String::from_utf8_lossy(&text[..length]), attach.instance_number);
         say(&format!("attach {} {} of {} as {number}: {text}", caller.0, attach.attachment, process.process_id));
-        ring(&memory.completion);
+        signal(&memory.completion);
         self.held.lock().unwrap().push((caller.0, attach.attachment, memory));
         Ok(AttachAnswer { bell: new_eventfd(), eventfd: new_eventfd() })
     }
@@ -101,8 +101,8 @@ impl CallingSide for Teller {
     }
 
     fn attached(&self, instance: InstanceNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd) {
-        ring(bell);
-        ring(eventfd);
+        signal(bell);
+        signal(eventfd);
         say(&format!("attached {} {attachment}", instance.0));
     }
 

@@ -78,7 +78,7 @@ impl Member {
             if let Some(at) = self.seen.iter().position(|line| line.starts_with(beginning)) {
                 return self.seen.remove(at);
             }
-            self.look(Duration::from_millis(20));
+            self.read_lines(Duration::from_millis(20));
             assert!(begun.elapsed() < PATIENCE, "no {beginning:?}, but {:?}", self.seen);
             assert!(self.process.ended().is_none() || self.has_more(), "{beginning:?}: it ended: {:?}", self.seen);
         }
@@ -86,11 +86,11 @@ impl Member {
 
     fn has_more(&mut self) -> bool {
         let before = self.seen.len();
-        self.look(Duration::from_millis(500));
+        self.read_lines(Duration::from_millis(500));
         self.seen.len() > before
     }
 
-    fn look(&mut self, patience: Duration) {
+    fn read_lines(&mut self, patience: Duration) {
         let first = self.lines.recv_timeout(patience).ok();
         let told = first.into_iter().chain(self.lines.try_iter());
         self.seen.extend(told.filter_map(|line| line.strip_prefix('@').map(str::to_owned)));
@@ -106,13 +106,13 @@ impl Member {
                 return line.split(' ').nth(1).unwrap().parse().unwrap();
             }
             assert!(begun.elapsed() < PATIENCE, "the process {process_id} is not in {:?}", self.seen);
-            self.look(Duration::from_millis(20));
+            self.read_lines(Duration::from_millis(20));
         }
     }
 
     #[track_caller]
     fn expect_no(&mut self, beginning: &str) {
-        self.look(Duration::from_millis(300));
+        self.read_lines(Duration::from_millis(300));
         assert!(!self.seen.iter().any(|line| line.starts_with(beginning)), "{beginning:?} in {:?}", self.seen);
     }
 

@@ -94,7 +94,7 @@ impl Stream {
     }
 
     /// Polls every 1/100 s: feed session, number, count of messages.
-    fn said(&mut self, nanoseconds: u64) -> Vec<(String, u64, String)> {
+    fn take_packets(&mut self, nanoseconds: u64) -> Vec<(String, u64, String)> {
         let end_ns = self.now_ns + nanoseconds;
         loop {
             while self.feed.poll(Now { monotonic_ns: self.now_ns, epoch_ns: 0 }).unwrap() > 0 {}
@@ -104,11 +104,11 @@ impl Stream {
             self.now_ns += SECOND_NS / 100;
         }
         let packets = std::mem::take(&mut *self.wire.sent.lock().unwrap());
-        packets.iter().map(|bytes| told(&MoldPacket::parse(bytes).unwrap())).collect()
+        packets.iter().map(|bytes| describe(&MoldPacket::parse(bytes).unwrap())).collect()
     }
 }
 
-fn told(packet: &MoldPacket<'_>) -> (String, u64, String) {
+fn describe(packet: &MoldPacket<'_>) -> (String, u64, String) {
     let what = match &packet.content {
         PacketContent::Heartbeat => "heartbeat".to_owned(),
         PacketContent::EndOfSession => "end".to_owned(),
@@ -117,16 +117,16 @@ fn told(packet: &MoldPacket<'_>) -> (String, u64, String) {
     (packet.feed_session.as_str().to_owned(), packet.sequence, what)
 }
 
-fn is(said: &[(String, u64, String)], expected: &[(&str, u64, &str)]) {
-    let said: Vec<_> = said.iter().map(|(name, number, what)| (name.as_str(), *number, what.as_str())).collect();
-    assert_eq!(said, expected);
+fn assert_packets(packets: &[(String, u64, String)], expected: &[(&str, u64, &str)]) {
+    let packets: Vec<_> = packets.iter().map(|(name, number, what)| (name.as_str(), *number, what.as_str())).collect();
+    assert_eq!(packets, expected);
 }
 
 fn monday() -> Stream {
     let mut stream = Stream::new(&Feeds::default(), 1);
     stream.mark(Mark::FeedBegan { feed_session: name("MONDAY") });
     stream.events(2);
-    is(&stream.said(0), &[("MONDAY", 1, "3")]);
+    assert_packets(&stream.take_packets(0), &[("MONDAY", 1, "3")]);
     stream
 }
 
@@ -135,7 +135,7 @@ fn session_ends_before_next_begins() {
     let mut stream = monday();
     stream.roll_over("MONDAY", "TUESDAY");
     stream.events(1);
-    is(&stream.said(0), &[("MONDAY", 4, "1"), ("MONDAY", 5, "end"), ("TUESDAY", 1, "2")]);
+    assert_packets(&stream.take_packets(0), &[("MONDAY", 4, "1"), ("MONDAY", 5, "end"), ("TUESDAY", 1, "2")]);
 }
 
 #[test]
@@ -145,8 +145,10 @@ fn end_is_repeated_during_busy_feed() {
     let mut ends = Vec::new();
     for tenth in 0..600 {
         stream.events(1);
-        let said = stream.said(SECOND_NS / 10);
-        ends.extend(said.iter().filter(|said| said.2 == "end").map(|said| (said.0.clone(), said.1, tenth / 10)));
+        let packets = stream.take_packets(SECOND_NS / 10);
+        ends.extend(
+            packets.iter().filter(|packet| packet.2 == "end").map(|packet| (packet.0.clone(), packet.1, tenth / 10)),
+        );
     }
     assert!(ends.iter().all(|end| (end.0.as_str(), end.1) == ("MONDAY", 5)), "{ends:?}");
     assert!((1..25).all(|second| ends.iter().any(|end| end.2 == second)), "{ends:?}");
@@ -158,13 +160,13 @@ fn two_quick_ends_are_both_sent() {
     let mut stream = monday();
     stream.roll_over("MONDAY", "TUESDAY");
     stream.roll_over("TUESDAY", "WEDNESDAY");
-    let said = stream.said(5 * SECOND_NS);
-    is(
-        &said[..5],
+    let packets = stream.take_packets(5 * SECOND_NS);
+    assert_packets(
+        &packets[..5],
         &[("MONDAY", 4, "1"), ("MONDAY", 5, "end"), ("TUESDAY", 1, "2"), ("TUESDAY", 3, "end"), ("WEDNESDAY", 1, "1")],
     );
     let count = |which: (&str, u64, &str)| {
-        said.iter().filter(|said| (said.0.as_str(), said.1, said.2.as_str()) == which).count()
+        packets.iter().filter(|packet| (packet.0.as_str(), packet.1, packet.2.as_str()) == which).count()
     };
     assert!(count(("MONDAY", 5, "end")) >= 5 && count(("TUESDAY", 3, "end")) >= 5);
     assert!(count(("WEDNESDAY", 2, "heartbeat")) >= 5);
@@ -174,9 +176,9 @@ fn two_quick_ends_are_both_sent() {
 fn reused_name_has_not_ended() {
     let mut stream = monday();
     stream.roll_over("MONDAY", "MONDAY");
-    let said = stream.said(5 * SECOND_NS);
-    is(&said[..3], &[("MONDAY", 4, "1"), ("MONDAY", 5, "end"), ("MONDAY", 1, "1")]);
-    assert!(said.len() > 5 && said[3..].iter().all(|said| said.2 == "heartbeat"), "{said:?}");
+    let packets = stream.take_packets(5 * SECOND_NS);
+    assert_packets(&packets[..3], &[("MONDAY", 4, "1"), ("MONDAY", 5, "end"), ("MONDAY", 1, "1")]);
+    assert!(packets.len() > 5 && packets[3..].iter().all(|packet| packet.2 == "heartbeat"), "{packets:?}");
 }
 
 #[test]
@@ -187,10 +189,10 @@ fn final_stop_sends_end_of_session() {
         stream.events(1);
         stream.feed.on_close(Now { monotonic_ns: stream.now_ns, epoch_ns: 0 }).unwrap();
         assert!(!stream.feed.is_drained());
-        let said = stream.said(SECOND_NS / 10);
-        assert_eq!(said[0], ("MONDAY".to_owned(), 4, "1".to_owned()));
-        let ends = said.iter().filter(|said| (said.1, said.2.as_str()) == (5, "end")).count();
-        assert_eq!(ends >= 3, ends_here, "{said:?}");
+        let packets = stream.take_packets(SECOND_NS / 10);
+        assert_eq!(packets[0], ("MONDAY".to_owned(), 4, "1".to_owned()));
+        let ends = packets.iter().filter(|packet| (packet.1, packet.2.as_str()) == (5, "end")).count();
+        assert_eq!(ends >= 3, ends_here, "{packets:?}");
         assert!(stream.feed.is_drained());
     }
 }
@@ -201,8 +203,8 @@ fn announced_ends_are_bounded() {
     let days: Vec<String> = (0..100).map(|day| format!("DAY{day}")).collect();
     stream.roll_over("MONDAY", &days[0]);
     days.windows(2).for_each(|two| stream.roll_over(&two[0], &two[1]));
-    assert_eq!(stream.said(0).iter().filter(|said| said.2 == "end").count(), 100);
-    let again = stream.said(SECOND_NS / 50);
+    assert_eq!(stream.take_packets(0).iter().filter(|packet| packet.2 == "end").count(), 100);
+    let again = stream.take_packets(SECOND_NS / 50);
     assert!((1..=16).contains(&again.len()), "{again:?}");
 }
 
@@ -210,12 +212,12 @@ fn announced_ends_are_bounded() {
 fn only_end_is_sent_between_sessions() {
     let mut stream = monday();
     stream.mark(Mark::FeedEnded { feed_session: name("MONDAY") });
-    let said = stream.said(60 * SECOND_NS);
-    is(&said[..2], &[("MONDAY", 4, "1"), ("MONDAY", 5, "end")]);
-    assert!((20..=40).contains(&said.len()), "{}", said.len());
-    assert!(said[2..].iter().all(|said| said.2 == "end"), "{said:?}");
+    let packets = stream.take_packets(60 * SECOND_NS);
+    assert_packets(&packets[..2], &[("MONDAY", 4, "1"), ("MONDAY", 5, "end")]);
+    assert!((20..=40).contains(&packets.len()), "{}", packets.len());
+    assert!(packets[2..].iter().all(|packet| packet.2 == "end"), "{packets:?}");
     stream.mark(Mark::FeedBegan { feed_session: name("TUESDAY") });
-    is(&stream.said(0), &[("TUESDAY", 1, "1")]);
+    assert_packets(&stream.take_packets(0), &[("TUESDAY", 1, "1")]);
 }
 
 #[test]
@@ -223,13 +225,17 @@ fn new_sender_repeats_last_end() {
     let mut feeds = Feeds::default();
     feeds.begin(name("MONDAY"), 1);
     feeds.end(4);
-    let said = Stream::new(&feeds, 5).said(SECOND_NS);
+    let packets = Stream::new(&feeds, 5).take_packets(SECOND_NS);
     assert!(
-        said.len() >= 3 && said.iter().all(|said| (said.0.as_str(), said.1, said.2.as_str()) == ("MONDAY", 5, "end"))
+        packets.len() >= 3
+            && packets.iter().all(|packet| (packet.0.as_str(), packet.1, packet.2.as_str()) == ("MONDAY", 5, "end"))
     );
     feeds.begin(name("TUESDAY"), 5);
-    let said = Stream::new(&feeds, 7).said(SECOND_NS);
+    let packets = Stream::new(&feeds, 7).take_packets(SECOND_NS);
     for expected in [("MONDAY", 5, "end"), ("TUESDAY", 3, "heartbeat")] {
-        assert!(said.iter().any(|said| (said.0.as_str(), said.1, said.2.as_str()) == expected), "{said:?}");
+        assert!(
+            packets.iter().any(|packet| (packet.0.as_str(), packet.1, packet.2.as_str()) == expected),
+            "{packets:?}"
+        );
     }
 }

@@ -228,7 +228,7 @@ impl Watcher {
 
     fn report(&self, report: WatcherReport) {
         let _ = self.reports.send(report);
-        wake_fd::ring(&self.waker);
+        wake_fd::signal(&self.waker);
     }
 
     fn next(&self) -> Option<Instant> {

@@ -111,9 +111,9 @@ impl RouteTable {
             }
         };
         // Waiting tasks also have deadlines, and slots leave quarantine without a signal.
-        state.look_if_due();
+        state.check_queue_if_due();
         let given_away = self.move_keys(&mut state, now_ns);
-        let next_ns = next_ns.into_iter().chain(state.announce_look_ns()).chain(state.keyed.look_ns()).min();
+        let next_ns = next_ns.into_iter().chain(state.announce_check_ns()).chain(state.keyed.check_ns()).min();
         drop(state);
         given_away.into_iter().for_each(|slot| self.notice(slot));
         expired.into_iter().for_each(|slot| self.notice(slot));
@@ -129,7 +129,7 @@ impl RouteTable {
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
         let mut state = self.lock();
         let first_ns = state.deadlines.peek().map(|Reverse((deadline_ns, ..))| *deadline_ns);
-        first_ns.into_iter().chain(state.announce_look_ns()).chain(state.keyed.look_ns()).min()
+        first_ns.into_iter().chain(state.announce_check_ns()).chain(state.keyed.check_ns()).min()
     }
 
     #[cold]
