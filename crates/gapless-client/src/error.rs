@@ -11,15 +11,17 @@ use gapless_transport::seen_frame::SeenFrame;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
+    /// Shared memory cannot be used, or has no room. After [`LogError::Full`] nothing was sent: poll and retry.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The journal failed; the stream takes no more input.
+    /// The stream's journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// No process listens, the other side has refused, or the operating system has.
+    /// The connection failed: no process listens, the other side refused it, or the operating system did. Start the
+    /// service, or correct the address, and retry.
     #[error(transparent)]
     Transport(TransportError),
-    /// A stream cannot be controlled, or its state not be queried.
+    /// No process listens at the socket, or it refused the request. Start the stream, or follow the reason.
     #[error("{peer}: {reason}")]
     Control {
         peer: String,
@@ -27,34 +29,41 @@ pub enum ClientError {
         status: Option<crate::control_messages::ControlStatus>,
         reason: String,
     },
-    /// A reader lags so far that the frames it needs are no longer kept.
-    #[error("frame {sequence} is not held: {reason}")]
+    /// The stream has never kept the frames that the reader needs, or keeps them no longer. Read from a later frame on.
+    #[error("frame {sequence} is not available: {reason}")]
     Lapped { sequence: u64, reason: String },
+    /// A value is out of range, or two options exclude each other. Correct it and retry.
     #[error("{option}: {reason}")]
     Option { option: &'static str, reason: String },
+    /// The configuration file cannot be read, or a key of it is refused. Correct the file.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Connect to the leader.
     #[error("this member does not lead; the leader is {}", if leader.is_empty() { "not known" } else { leader })]
     NotLeader {
         /// Addresses of the leader, one a line; empty if they are not known.
         leader: String,
     },
+    /// The node was closed, or its host has stopped. Open a new node.
     #[error("the node is closed")]
     Closed,
-    /// The session is not open yet, or the node is read-only.
+    /// The session is not open yet, or the node is read-only. Nothing was sent.
     #[error("the session is not open; poll until it is")]
     NotOpen,
+    /// Nothing was sent. The operator resumes the stream.
     #[error("the stream is halted; poll until it is resumed")]
     Halted,
-    #[error("published faster than is allowed; try again in {} µs", wait_ns.div_ceil(1000))]
+    /// Nothing was sent: the rate limit of the node is reached.
+    #[error("the rate limit is exceeded; retry in {} µs", wait_ns.div_ceil(1000))]
     Throttled {
         /// Time until there is room, ns.
         wait_ns: u64,
     },
-    /// The messages in flight use all the memory that they may.
-    #[error("messages on their way take all of {bytes_max} bytes; poll until some have come back")]
+    /// Nothing was sent. Allow more memory if this happens often.
+    #[error("messages in flight use all of their {bytes_max} bytes; poll until some have returned")]
     KeptFull { bytes_max: usize },
-    /// The stream's session is not the one that this node knows: it expired, or another process uses the token.
+    /// The stream and the node disagree about the session. Messages in flight may be in the stream: read it to find
+    /// out, then publish the others in a new session.
     #[error(
         "session {session}: number {expected} is due, the stream expects {found}; it expired or another process uses its token"
     )]
@@ -64,18 +73,18 @@ pub enum ClientError {
         expected: u64,
         found: u64,
     },
-    /// The stream has closed a publisher's session with messages in flight: it had expired before they arrived.
+    /// The session had expired before its messages in flight arrived: a retry makes no duplicates.
     #[error(
-        "session {session} has expired: what was published in it from number {first_lost} on is not in the stream, and never \
-         will be; publish that in a new session"
+        "session {session} has expired: its messages from number {first_lost} on are not in the stream and never will \
+         be; publish them in a new session"
     )]
     SessionExpired {
         session: u64,
         /// First number that is not in the stream.
         first_lost: u64,
     },
-    /// The client or node has seen frames that the stream does not contain: it was restored from an older copy, or has
-    /// lost frames. Messages in flight are not resent.
+    /// The stream lacks frames that the client or node has seen: it was restored from an older copy, or has lost
+    /// frames. Messages in flight are not resent; begin with a new client or node.
     #[error("{}", seen.missing_reason(peer, *released_sequence))]
     OtherHistory {
         /// The service, the sequencer or the relay.
@@ -84,12 +93,15 @@ pub enum ClientError {
         /// Last released sequence of the peer's stream; 0 if that is not known.
         released_sequence: u64,
     },
-    /// The stream differs from the one seen before, or expected.
+    /// The address leads to another stream, or the stream was restored. Check the address; sessions and sequences of
+    /// the old stream do not apply to the new one.
     #[error(
         "{peer} serves stream {:032x} in incarnation {:016x}, not {:032x} in {:016x}",
         found.stream_id, found.incarnation, expected.stream_id, expected.incarnation
     )]
     OtherStream { peer: String, expected: gapless_log::StreamIdentity, found: gapless_log::StreamIdentity },
+    /// Commands in flight may have taken effect or not; after the reconnection, a poll or [`crate::Client::outcome`]
+    /// shows it.
     #[error("{}", describe_disconnect(peer, reason.as_deref()))]
     Disconnected {
         /// Path of the socket, or "this process".
@@ -98,33 +110,39 @@ pub enum ClientError {
         /// process ended.
         reason: Option<String>,
     },
-    /// The session's window of commands in flight is full; poll for replies first.
-    #[error("session {session}: {window_messages} commands are in flight, which is its window; poll for replies first")]
+    /// Nothing was sent.
+    #[error("session {session}: all {window_messages} commands of its window are in flight; poll for replies first")]
     WindowFull { session: u64, window_messages: u32 },
-    /// A session cannot be closed while commands have no reply.
+    /// The session stays open.
     #[error("session {session}: {in_flight} commands have no reply yet; poll for them before closing it")]
     InFlight { session: u64, in_flight: u32 },
+    /// The peer is stopped, slow or unreachable. A control request may still take effect; a command was not sent.
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
     TimedOut { peer: String, request: String, timeout_ms: u64 },
-    /// A key of another client, or of a session that was closed or has expired; its token opens a new one.
-    #[error("this client has no such session, or no more: it was closed or has expired, and its token opens a new one")]
+    /// Nothing was sent, or the session was lost while a command waited for its reply: that command may have taken
+    /// effect.
+    #[error("the session is not known to this client, was closed or has expired; open a new one with its token")]
     NoSuchSession(SessionKey),
-    /// No command of the session has this number: it is not the last frame of a sent command, or it belongs to an
-    /// acknowledgement of notices. Nothing was sent.
+    /// The number is not that of the last frame of a sent command, or belongs to an acknowledgement of notices. Nothing
+    /// was sent; use a number that was returned for a command.
     #[error("session {session}: no command has the number {session_seq}; the next one gets {next_session_seq}")]
     NotSent { session: u64, session_seq: u64, next_session_seq: u64 },
-    /// A number recorded for a command is of another session than the one in which it was to be sent. Nothing was sent.
+    /// The number was recorded for another session. Nothing was sent; check in the service whether the command took
+    /// effect before you send it under a new number.
     #[error(
-        "command {number} cannot be sent in session {session}: whether it had its effect in its own one nobody can say any more"
+        "command {number} cannot be sent in session {session}: it belongs to another session, and it is no longer \
+         known whether it took effect there"
     )]
     OtherSession {
         number: CommandNumber,
         /// Session in which it was to be sent.
         session: u64,
     },
-    /// The message does not fit the ring.
+    /// Nothing was sent. Send less at a time, or raise the limit.
     #[error("a message of {length_bytes} bytes is longer than the limit of {limit_bytes}")]
     TooLong { length_bytes: usize, limit_bytes: usize },
+    /// The service did not execute the command, so that a retry is safe. Exception: after `ReplyExpired` its outcome is
+    /// unknown.
     #[error("refused ({code:?}{}): {reason}", if *detail == 0 { String::new() } else { format!(" {detail}") })]
     Refused {
         code: gapless_wire::control::RefusalCode,
@@ -132,32 +150,33 @@ pub enum ClientError {
         detail: u64,
         reason: String,
     },
-    /// A command was sent and its fate is unknown: it has taken effect once, or will, or never will. Its reply, if
-    /// there is one, arrives at a later poll; [`crate::Client::outcome`] asks for it, also after a restart of this
-    /// process.
-    #[error("command {session_seq} was sent, and its outcome is not known: {reason}")]
+    /// The command has taken effect once, or will, or never will. Do not send it under a new number: its reply may
+    /// arrive at a later poll, and [`crate::Client::outcome`] asks for it, also after a restart of this process.
+    #[error("command {session_seq} was sent, but its outcome is unknown: {reason}")]
     OutcomeUnknown { session_seq: u64, reason: String },
-    /// The command is done and has taken effect; its reply is longer than allowed and is lost. Repeating the command
-    /// gives the same result.
+    /// The reply is lost. Do not send the command under a new number; repeating it under its own number gives the same
+    /// error.
     #[error(
-        "the command is done, at sequence {sequence}, but its reply of {length_bytes} bytes is not kept: {ANSWER_LENGTH_MAX} bytes \
-         are the most in any stream; ask for less at a time"
+        "the command took effect at sequence {sequence}, but its reply of {length_bytes} bytes is not kept: the limit \
+         is {ANSWER_LENGTH_MAX} bytes; ask for less at a time"
     )]
     ReplyTooLong {
         /// Position of the command in the total order.
         sequence: u64,
         length_bytes: u64,
     },
-    /// The received message is not of the expected type, or malformed.
-    #[error("this is no {expected}: {reason}")]
+    /// The message has another type than expected, or its sender another schema. Compare the schemas of both programs.
+    #[error("the message is not a valid {expected}: {reason}")]
     Decode {
         /// Name of the message in its schema.
         expected: &'static str,
         /// Type found, or the fault.
         reason: String,
     },
+    /// The message does not fit its schema. Nothing was sent.
     #[error("encoding the message: {0}")]
     Encode(String),
+    /// The peer has broken the protocol. Reconnect; if the error remains, compare the versions of both programs.
     #[error("the service sent {what}")]
     Protocol { what: String },
 }
@@ -183,7 +202,7 @@ fn describe_disconnect(peer: &str, reason: Option<&str>) -> String {
         return format!("the service in this process has stopped{why}; its clients in this process have ended with it");
     }
     let how = if reason.is_some() { "has failed" } else { "is gone" };
-    format!("the service at {peer} {how}{why}; reconnect to go on with the same sessions")
+    format!("the service at {peer} {how}{why}; reconnect to continue with the same sessions")
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::path::Path;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file cannot be read.
+    /// The file cannot be read. Check the path and the permissions.
     #[error("reading {path}: {source}")]
     File { path: String, source: io::Error },
-    /// Not TOML, an unknown key, or a value that is not allowed.
+    /// The text is not TOML, a key is unknown, or a value is not allowed. Correct the named line.
     #[error("{place}: {reason}")]
     Refused {
         /// File and line.

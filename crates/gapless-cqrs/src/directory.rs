@@ -22,27 +22,31 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Failure to read a directory's events.
 #[derive(Debug, thiserror::Error)]
 pub enum EventDirectoryError {
-    /// There is no journal, or it is damaged.
+    /// The journal is missing, incomplete or damaged.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Another process holds the directory, and has not reported its released frames yet.
-    #[error("{}: {holder} holds the journal, and does not say how far it is released; try again when it has started", directory.display())]
+    /// Another process is opening the directory.
+    #[error(
+        "{}: {holder} holds the journal, but has not reported its released frames; try again when it has started",
+        directory.display()
+    )]
     NotStarted { directory: PathBuf, holder: String },
-    /// The directory belongs to another service than a command bus, or has another format.
+    /// The directory has another format, or belongs to a service that is not a command bus. Use the directory of a
+    /// command bus.
     #[error("{}: {reason}", directory.display())]
     NotOfBus {
         directory: PathBuf,
         /// Kind of the directory, and the next step.
         reason: String,
     },
-    /// No segment may be archived yet.
+    /// Nothing was changed. Stop the host, or retry later.
     #[error(
-        "{}: nothing may be archived yet: it must be in the index on disk, which a host writes when it has two million entries, and in a snapshot, \
-         which it takes after ten million frames; and both when it stops",
+        "{}: nothing can be archived yet: events must be in the index on disk, which a host writes after two million \
+         entries, and in a snapshot, which it takes after ten million frames; it writes both when it stops",
         directory.display()
     )]
     NothingMayGo { directory: PathBuf },
-    /// The folder of the index, the lock or the counters cannot be read.
+    /// The folder of the index, the lock or the counters cannot be read. Check the permissions.
     #[error("{}: {error}", path.display())]
     System { path: PathBuf, error: io::Error },
     /// The events cannot be read.

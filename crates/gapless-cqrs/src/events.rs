@@ -19,28 +19,29 @@ use std::time::{Duration, Instant};
 /// Failure to read events.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The stream does not have them any more, or is damaged, or gone.
+    /// The stream is damaged or gone, or no longer has the events.
     #[error(transparent)]
     Stream(#[from] ClientError),
-    /// A file of the index cannot be read, or is damaged.
+    /// A file of the index cannot be read, or is damaged. Remove the folder of the index while no host runs; it is
+    /// built again.
     #[error(transparent)]
     Index(#[from] IndexFileError),
-    /// A stream without a journal has no index; use [`EventReader`].
+    /// Use [`EventReader`].
     #[error("a stream at tier memory has no index; read all of its events")]
     NoIndex,
-    /// The index is being built: try again later, or read all events.
-    #[error("the index is being made, and is at {indexed} of {released}")]
+    /// The index is being built. Retry later, or read all events.
+    #[error("the index is being built and has reached {indexed} of {released}")]
     IndexBehind { indexed: u64, released: u64 },
-    /// The requested events are deleted.
-    #[error("the events before {first} are deleted, and what was asked for begins at {sequence}; read from {first} on")]
+    #[error("the events before {first} are deleted, and the request begins at {sequence}; read from {first} on")]
     Deleted { sequence: u64, first: u64 },
-    /// The index has an event where the stream has none.
+    /// The index is damaged, or of another stream. Without its folder it is built again.
     #[error(
-        "the index has an event at {0}, and the stream has none there; its folder may be removed while no host runs"
+        "the index has an event at {0}, but the stream has none there; remove the folder of the index while no host \
+         runs"
     )]
     NotThere(Position),
-    /// A transaction does not decode.
-    #[error("the transaction {sequence} cannot be read: {reason}")]
+    /// The frame is damaged, or this program does not know its format. The next call continues after it.
+    #[error("the transaction {sequence} cannot be decoded: {reason}")]
     Transaction { sequence: u64, reason: String },
 }
 

@@ -10,56 +10,74 @@ use std::path::PathBuf;
 /// Error of a service.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Rings, handshake or sequencer.
+    /// A ring, a handshake or the sequencer failed.
     #[error(transparent)]
     Stream(#[from] StreamError),
+    /// The journal cannot be opened, read or written; the service accepts no more input.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A window or ring.
+    /// A window or ring failed.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// Threads, clocks, counters.
+    /// A thread, a clock or a counter failed.
     #[error(transparent)]
     Agent(#[from] gapless_agent::Error),
-    /// An agent failed; the host has stopped.
+    /// An agent failed, and the host has stopped. Remove the cause and start again.
     #[error("the service has stopped: {0}")]
     Stopped(AgentFailure),
-    /// The cluster member that runs the service.
+    /// The cluster member that runs the service failed.
     #[cfg(feature = "cluster")]
     #[error(transparent)]
     Cluster(Box<gapless_cluster::ClusterError>),
-    /// A file could not be read or written.
+    /// A file could not be read or written. Remove the cause and start again.
     #[error("{action}: {source}")]
-    System { action: String, source: std::io::Error },
-    /// A snapshot cannot be used.
+    System {
+        /// Attempted operation, with the path.
+        action: String,
+        source: std::io::Error,
+    },
+    /// The snapshot is damaged, of another stream, or refused by the service. A start without it needs an older
+    /// snapshot or the whole journal.
     #[error("snapshot {path} is unusable: {reason}")]
     Snapshot { path: PathBuf, reason: String },
-    /// A directory cannot start a new history.
+    /// The directory cannot start a new history.
     #[error("{directory} is not restored: {reason}")]
     Restore { directory: PathBuf, reason: String },
-    /// Another program has handled the frames to be replayed, and the policy refuses that.
     #[error(
-        "the frames {first} to {last} are to be replayed, and another program has handled them: if its handlers do anything \
-         else, history is another one. Start that program, stop it in order, so that a snapshot covers them, and start \
-         this one then; or let the policy warn (OnOtherProgram::Warn)"
+        "the frames {first} to {last} must be replayed, but another program has handled them: different handlers would \
+         change history. Start that program and stop it in order, so that a snapshot covers them; then start this one; \
+         or let the policy warn (OnOtherProgram::Warn)"
     )]
-    OtherProgram { first: u64, last: u64 },
-    /// A replay produced other outputs than the recorded ones.
+    OtherProgram {
+        /// First frame after the newest snapshot.
+        first: u64,
+        last: u64,
+    },
     #[error(
-        "the frames {first} to {last} put out something else now than when they were handled first ({path}), from {place} on: the \
-         handlers have changed, or do not do the same each time. Start the program that handled them, stop it in order, so that a \
-         snapshot covers them, and start this one then; or let the policy accept it (OnOtherOutputs::Warn) until a snapshot \
-         stands behind them"
+        "a replay of the frames {first} to {last} gives other outputs than recorded in {path}, from {place} on: the \
+         handlers have changed, or are not deterministic. Start the program that handled them and stop it in order, so \
+         that a snapshot covers them; then start this one; or let the policy accept it (OnOtherOutputs::Warn) until a \
+         snapshot covers them"
     )]
-    OtherOutputs { first: u64, last: u64, at: RangeInclusive<u64>, place: String, path: PathBuf },
-    /// An option is invalid.
+    OtherOutputs {
+        /// First frame of the record.
+        first: u64,
+        /// Last frame of the record.
+        last: u64,
+        /// Frames among which the first difference lies.
+        at: RangeInclusive<u64>,
+        /// The same range in words, with the command if it is one frame.
+        place: String,
+        path: PathBuf,
+    },
+    /// Correct the option.
     #[error("option {option}: {reason}")]
     Option { option: &'static str, reason: String },
-    /// A handler panicked, and the policy stops the service.
+    /// The policy stops the service at a panic.
     #[error(
-        "the handler of {message} panicked at sequence {sequence} (session {session}, session_seq {session_seq}): {reason}; \
-         nothing of it was sent; mend the handler, or skip this sequence (`gapless journal skip DIRECTORY {sequence}`; on a cluster \
-         `gapless cluster skip`), and start again"
+        "the handler of {message} panicked at sequence {sequence} (session {session}, session_seq {session_seq}): \
+         {reason}; none of its outputs were sent; fix the handler, or skip this sequence (`gapless journal skip \
+         DIRECTORY {sequence}`; on a cluster `gapless cluster skip`), and start again"
     )]
     HandlerPanicked {
         /// Schema and template, or the timer with its due time.
@@ -69,46 +87,72 @@ pub enum EngineError {
         session_seq: u64,
         reason: String,
     },
-    /// A handler changed the state and then refused, and the policy checks for that.
+    /// The policy checks for this fault.
     #[error(
-        "the handler of {message} has changed the state and then refused, at sequence {sequence} (session {session}, session_seq \
-         {session_seq}): {reason}; its client was to hear that nothing happened. Check first, then change. To go on with the \
-         handler as it is, set policy.check_refusals to Never: it decides whether anybody looks"
+        "the handler of {message} changed the state and then refused, at sequence {sequence} (session {session}, \
+         session_seq {session_seq}): {reason}; a refused command must not change the state. Check first, then change. \
+         To continue with the handler as it is, set policy.check_refusals to Never"
     )]
-    RefusalWithEffect { message: String, sequence: u64, session: u64, session_seq: u64, reason: String },
-    /// No handler takes a message, and the policy stops the service.
+    RefusalWithEffect {
+        /// Schema and template, or the timer with its due time.
+        message: String,
+        sequence: u64,
+        session: u64,
+        session_seq: u64,
+        reason: String,
+    },
+    /// The policy stops the service at such a message. Start a program with a handler for it, or skip the sequence.
     #[error(
         "no handler takes {message} at sequence {sequence} (session {session}, session_seq {session_seq}): {reason}"
     )]
-    Unhandled { message: String, sequence: u64, session: u64, session_seq: u64, reason: String },
-    /// The stream activates a version that the service does not have.
+    Unhandled {
+        /// Schema and template.
+        message: String,
+        sequence: u64,
+        session: u64,
+        session_seq: u64,
+        reason: String,
+    },
     #[error(
-        "from sequence {sequence} on the service acts as version {version}, and this program has {first} to {last} only; \
-         start it with a program that has this version"
+        "from sequence {sequence} on the service acts as version {version}, but this program has only {first} to \
+         {last}; start a program that has this version"
     )]
-    Version { version: u32, sequence: u64, first: u32, last: u32 },
-    /// The stream belongs to a service of the other kind: event-sourced or state-replicated.
+    Version {
+        version: u32,
+        /// First frame of that version, or the last frame of the snapshot that has it.
+        sequence: u64,
+        /// Lowest version of the service.
+        first: u32,
+        /// Highest version of the service.
+        last: u32,
+    },
     #[error(
-        "frame {sequence} is of {found} service, and this one is {expected}: start the directory with a service of its kind, \
-         and this service with a directory of its own"
+        "frame {sequence} is of {found} service, and this one is {expected}; start the directory with a service of its \
+         kind, and this service with its own directory"
     )]
-    Kind { sequence: u64, found: &'static str, expected: &'static str },
-    /// The stream has fixed other fault rules, for its whole life, than the policy has.
+    Kind {
+        /// First frame that shows the kind.
+        sequence: u64,
+        found: &'static str,
+        expected: &'static str,
+    },
+    /// The rules decide how a replay handles faults, so that they are fixed for the life of a stream.
     #[error(
         "option policy: the stream says for its whole life that {}, and this start that {}: start with the rules of the stream, or \
          begin another stream", describe_rules(*fixed), describe_rules(*asked)
     )]
     FaultRules { fixed: FaultRules, asked: FaultRules },
-    /// The stream marks a command as skipped, but the `skips` file next to the journal, which a start reads, lacks it.
+    /// A start reads the file and compares it with the stream.
     #[error(
-        "the stream says at sequence {mark} that sequence {sequence} is skipped, and the file `skips` beside the journal does not: \
-         `gapless journal skip DIRECTORY {sequence}` writes it again; a copy of the service needs the sequence in skip_sequences"
+        "the stream says at sequence {mark} that sequence {sequence} is skipped, but the file `skips` next to the \
+         journal does not: `gapless journal skip DIRECTORY {sequence}` writes it again; a copy of the service needs \
+         the sequence in skip_sequences"
     )]
     NotSkipped { sequence: u64, mark: u64 },
-    /// A sequence cannot be skipped.
+    /// Nothing was changed.
     #[error("sequence {sequence} of {directory} is not skipped: {reason}")]
     Skip { directory: PathBuf, sequence: u64, reason: String },
-    /// The stream has a frame that no sequencer appends.
+    /// The stream has a frame that no sequencer appends: it is damaged, or another version of the program wrote it.
     #[error("the stream is corrupt at sequence {sequence}: {reason}")]
     Corrupt { sequence: u64, reason: String },
 }

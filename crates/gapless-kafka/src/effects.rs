@@ -152,7 +152,7 @@ pub enum Effect {
 /// The end of a bridge that was not asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BridgeError {
-    /// Another process has begun under the same name.
+    /// Another process has begun under the same name. Give each bridge its own name.
     #[error(
         "the bridge {name} began a second time as {other}; this one, {own}, ends: two bridges of one prefix need two names"
     )]

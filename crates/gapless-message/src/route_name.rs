@@ -11,14 +11,16 @@ pub const HIDDEN_PREFIX: char = '.';
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouteNameError {
-    /// No route can have this name.
     #[error(
         "{name:?} is no route's name: at most {ROUTE_NAME_LENGTH_MAX} letters, digits, \".\", \"-\" and \"_\" are expected, in parts \
          with \"/\" between them, each beginning with a letter, a digit or \"_\""
     )]
-    NoName { name: String },
-    /// No application's route can have this name.
-    #[error("route: names with a {HIDDEN_PREFIX:?} in front are kept for the library itself, {name:?} was found")]
+    NoName {
+        /// The name, truncated if it is too long.
+        name: String,
+    },
+    /// Choose another name.
+    #[error("route: names that begin with {HIDDEN_PREFIX:?} are reserved for the library, found {name:?}")]
     Hidden { name: String },
 }
 
@@ -79,7 +81,7 @@ mod tests {
             assert!(matches!(check(name), Err(RouteNameError::NoName { .. })), "{name:?}");
             assert!(matches!(check_own(name), Err(RouteNameError::NoName { .. })), "{name:?}");
         }
-        assert!(check_own(".notices/12.ab/main").is_err(), "kept for the library");
+        assert!(check_own(".notices/12.ab/main").is_err(), "reserved for the library");
     }
 
     #[test]

@@ -8,23 +8,28 @@ use gapless_message::route_name::RouteNameError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RpcError {
+    /// The name of a route is invalid. Correct it.
     #[error(transparent)]
     RouteName(#[from] RouteNameError),
+    /// Correct the option.
     #[error("{option}: {reason}")]
     Option {
         option: &'static str,
         /// Value found, and values allowed.
         reason: String,
     },
-    /// The directory cannot be used as a domain, or no longer.
+    /// The directory is not usable as a domain, has another owner than before, or was opened before a fork. Open the
+    /// domain again, with the right directory.
     #[error("{} cannot be used as a domain: {reason}", .path.display())]
     Domain {
         path: std::path::PathBuf,
         /// Expected and found.
         reason: String,
     },
+    /// A process serves a route once. Stop serving it first, or use another name.
     #[error("this process serves the route {route} already")]
     Served { route: String },
+    /// The operating system refused. Remove the cause and retry.
     #[error("{action}: {source}")]
     System {
         /// Attempted action, with the path where there is one.
@@ -34,7 +39,7 @@ pub enum RpcError {
     /// Shared memory cannot be made or opened.
     #[error(transparent)]
     Memory(#[from] LogError),
-    /// A peer process broke the protocol.
+    /// A peer process broke the protocol, or has died. Compare the versions of both programs.
     #[error("process {process_id}: {reason}")]
     Protocol {
         process_id: u32,

@@ -6,26 +6,29 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// No instance serves the route, also after [`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route).
+    /// No instance serves the route, also after [`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route). A
+    /// retry is safe: no handler has begun.
     #[error("{}", no_route(.route, .reason))]
     NoRoute {
         route: String,
         /// Details such as `the machine depot cannot be reached since 12:30`, or empty.
         reason: String,
     },
-    /// No room in the table's slots, the queue, or the overflow.
+    /// The slots of the table, the queue or the overflow are full. A retry is safe: no handler has begun.
     #[error("{}: {reason}", no_room(.route))]
     Busy { route: String, reason: String },
-    /// The request was lost before a handler had begun: a retry is safe.
+    /// A retry is safe.
     #[error("the call of {route} was lost before its handler began, after {}: {reason}", attempts_in_words(.attempts))]
     NotBegun { route: String, attempts: u32, reason: String },
-    /// A handler had begun, or had forwarded the request, before its process died or was cut off: the effect is
-    /// unknown.
-    #[error("nobody knows what became of the call of {route}, after {}: {reason}", attempts_in_words(.attempts))]
+    /// A handler had begun, or had forwarded the request, before its process died or was cut off. Retry only a call
+    /// that may take effect twice.
+    #[error("the outcome of the call of {route} is unknown, after {}: {reason}", attempts_in_words(.attempts))]
     Unknown { route: String, attempts: u32, reason: String },
-    /// The handler, an interceptor or, with code 0, this library refused.
+    /// The handler, an interceptor or, with code 0, this library refused. The code and the text say whether a retry
+    /// makes sense.
     #[error("the call of {route} was {refusal}")]
     Refused { route: String, refusal: Refusal },
+    /// A retry is safe if the handler had not begun; else the call may have taken effect.
     #[error("no reply from {route} within {} ms; {}", .after.as_millis(), progress_text(*.begun, .not_taken_by))]
     TimedOut {
         route: String,
@@ -34,7 +37,7 @@ pub enum CallError {
         /// If no handler had begun: processes that may serve the route and have not taken the call.
         not_taken_by: Vec<u32>,
     },
-    /// The types of caller and instance differ.
+    /// The types of caller and instance differ. Build both programs with the same types; no handler has begun.
     #[error("the route {route} is called with {caller}, and served with {instance}: {difference}")]
     Mismatch {
         route: String,
@@ -43,27 +46,32 @@ pub enum CallError {
         /// First difference, such as `in the request, Order.price is i64 at the caller and u32 at the instance`.
         difference: String,
     },
-    /// The request or the reply cannot be encoded or decoded, or is too long.
+    /// The request or the reply cannot be encoded or decoded, or is too long. If it is the reply, the call has taken
+    /// effect.
     #[error("a message of the route {route} is not valid: {reason}")]
     BadMessage { route: String, reason: String },
+    /// The call may have taken effect in part. Fix the handler before a retry.
     #[error("the handler of {route} panicked: {reason}")]
     Panicked {
         route: String,
         /// Text of the panic, truncated to the limit of a reply.
         reason: String,
     },
-    /// The route lacks [`RouteBuilder::forwards`](crate::RouteBuilder::forwards): a bug in the serving program.
+    /// The route lacks [`RouteBuilder::forwards`](crate::RouteBuilder::forwards), a bug in the serving program; the
+    /// handler had begun.
     #[error("the handler of {route} cannot forward its request: {reason}")]
     CannotForward { route: String, reason: String },
-    /// A process that may serve the route speaks another version of the protocol, and no other process serves it.
+    /// No other process serves the route, and no handler has begun. Run both programs with the same version of Gapless.
     #[error(
         "the route {route} may be served by process {process_id}, which speaks version {found} of the protocol between processes; \
          this process speaks version {own}"
     )]
     OtherProtocol { route: String, process_id: u32, own: u16, found: u16 },
-    /// The domain's directory cannot be read or watched, or a process does not announce its routes.
-    #[error("the instances of the route {route} cannot be looked for: {reason}")]
+    /// The domain's directory cannot be read or watched, or a process does not announce its routes. A retry is safe: no
+    /// handler has begun.
+    #[error("the instances of the route {route} cannot be found: {reason}")]
     Unavailable { route: String, reason: String },
+    /// No handler has begun. Open the domain again.
     #[error("the domain is closed")]
     Closed,
 }

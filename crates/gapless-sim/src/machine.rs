@@ -478,7 +478,7 @@ fn config(
 pub(crate) fn reports_rollback(said: &str) -> bool {
     [
         "it has less than it has acknowledged",
-        "is not that of member",
+        "the logs of the members",
         "it comes with another directory",
         "the directory is another member's",
     ]

@@ -9,21 +9,39 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SupervisorError {
-    /// A system call or I/O operation failed.
+    /// A system call failed. Remove the cause and retry.
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
     /// A file of the state directory is invalid.
     #[error("{}: {reason}", path.display())]
-    Damaged { path: PathBuf, reason: String },
-    /// No answer or an unexpected answer of the guardian.
+    Damaged {
+        path: PathBuf,
+        /// The expected and the found content.
+        reason: String,
+    },
+    /// The guardian gives no answer, or an unexpected one. See `guardian.log` in the state directory.
     #[error("the guardian of {}: {reason}", directory.display())]
-    Guardian { directory: PathBuf, reason: String },
-    /// No answer or an unexpected answer of the supervisor.
+    Guardian {
+        directory: PathBuf,
+        /// The expected and the received answer.
+        reason: String,
+    },
+    /// The supervisor gives no answer, or an unexpected one. See `guardian.log` in the state directory.
     #[error("the supervisor of {}: {reason}", directory.display())]
-    Supervisor { directory: PathBuf, reason: String },
-    /// A running supervisor does not answer.
+    Supervisor {
+        directory: PathBuf,
+        /// The expected and the received answer.
+        reason: String,
+    },
+    /// A supervisor runs, but does not answer. A command may still take effect: `gapless ps` shows it.
     #[error("the supervisor of {} does not answer within {} s{more}", directory.display(), within.as_secs_f32())]
-    Silent { directory: PathBuf, within: Duration, more: String },
+    Silent {
+        directory: PathBuf,
+        within: Duration,
+        /// Consequence, and stopped processes, each after a semicolon.
+        more: String,
+    },
+    /// The supervisor or the guardian refuses the request, for the given reason.
     #[error("{0}")]
     Refused(String),
 }

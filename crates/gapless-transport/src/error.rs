@@ -4,11 +4,13 @@ use gapless_log::LogError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
+    /// Shared memory cannot be made, opened or used.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The operating system refused. Check that the peer runs, the address and the permissions.
     #[error("{action}: {source}")]
     System { action: String, source: std::io::Error },
-    /// The other side refused the connection, or speaks another protocol.
+    /// The other side refused the connection, or speaks another protocol. Nothing was sent.
     #[error("handshake with {peer}: {reason}")]
     Handshake {
         /// Socket path, or address.
@@ -16,6 +18,7 @@ pub enum TransportError {
         status: Option<HandshakeStatus>,
         reason: String,
     },
+    /// The peer is stopped, slow or unreachable. Check that it runs, and retry.
     #[error("no answer from {peer} to {request} within {timeout_ms} ms")]
     TimedOut {
         /// Socket path, or address.
@@ -23,7 +26,8 @@ pub enum TransportError {
         request: String,
         timeout_ms: u64,
     },
-    /// The peer's stream does not contain the history that was seen.
+    /// The peer's stream lacks frames that this process has seen: it was restored from an older copy, or has lost
+    /// frames.
     #[error("{}", seen.missing_reason(peer, *released_sequence))]
     OtherHistory {
         /// Service, sequencer or relay.

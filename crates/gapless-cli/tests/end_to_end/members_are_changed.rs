@@ -194,5 +194,5 @@ fn lost_partner_is_removed_by_force() {
         .replace("id = 1\n", "id = 2\n")
         .replace("member-1\"", "member-2\"");
     std::fs::write(cluster.file(2), copied).unwrap();
-    fails(&["cluster", "start", &cluster.file(2)], "the directory is of incarnation 1");
+    fails(&["cluster", "start", &cluster.file(2)], "the directory has incarnation 1");
 }

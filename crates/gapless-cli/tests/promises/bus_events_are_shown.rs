@@ -172,7 +172,7 @@ fn archived_events_are_read() {
     let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let refused = run(path, &["events", "archive", "flights", "--to", "archive"]).error(1);
-    assert!(refused.contains("nothing may be archived yet"), "{refused}");
+    assert!(refused.contains("nothing can be archived yet"), "{refused}");
     let name = "x".repeat(200);
     let sent: Vec<_> = (0..8_000)
         .map(|seat| {

@@ -108,7 +108,7 @@ fn stopped_instance_stays_stopped() {
     assert!(is(&floor.states(), &stopped), "{:?}", floor.states());
     assert_eq!(pids()[0], before[0], "the other instance is unchanged");
     let said = run(floor.path(), &["start", "worker.3"]).error(1);
-    assert!(said.contains("worker.3 is no instance that is asked for; worker has 2 now, numbered from 1"), "{said}");
+    assert!(said.contains("worker.3 is not a configured instance; worker has 2 now, numbered from 1"), "{said}");
     let said = run(floor.path(), &["start", "other.1"]).error(1);
     assert!(said.contains("\"other.1\" is no process of the file; worker are"), "{said}");
     run(floor.path(), &["start", "worker.2"]).good();

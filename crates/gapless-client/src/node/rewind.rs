@@ -14,20 +14,23 @@ use std::net::SocketAddr;
 /// Reason why a rewind ends before its feed session does.
 #[derive(Debug, thiserror::Error)]
 pub enum RewindError {
-    /// The connection failed, or could not be made.
+    /// The connection failed, or could not be made. Open a new rewind.
     #[error(transparent)]
     Connection(#[from] io::Error),
-    #[error("the server has hung up")]
+    /// The connection ended before the feed session did. Open a new rewind from the next message.
+    #[error("the server closed the connection")]
     HungUp,
+    /// A packet cannot be parsed. Check that the address is that of a rewind port.
     #[error(transparent)]
     Malformed(#[from] SoupError),
+    /// The user name or password is wrong, or the server does not have the feed session.
     #[error("the login was rejected: {0:?}")]
     Rejected(RejectReason),
-    /// The server starts at another message than requested.
-    #[error("the server begins at number {number} of feed session {feed_session}, which is not what it was asked for")]
+    /// The server does not have the requested message. Ask another server.
+    #[error("the server begins at number {number} of feed session {feed_session}, not at the requested message")]
     Elsewhere { feed_session: FeedSession, number: u64 },
-    /// A packet of a kind that is not allowed in this state.
-    #[error("a packet came where none of its kind belongs: {0}")]
+    /// The server has broken the protocol. Open a new rewind.
+    #[error("unexpected packet: {0}")]
     OutOfPlace(&'static str),
 }
 
@@ -79,7 +82,7 @@ impl SoupReader {
             (ServerPacket::EndOfSession, RewindState::Reading) => self.state = RewindState::Ended,
             (_, RewindState::LoggingIn) => return Err(RewindError::OutOfPlace("before the login was answered")),
             (_, RewindState::Reading) => return Err(RewindError::OutOfPlace("the login was answered already")),
-            (_, RewindState::Ended) => return Err(RewindError::OutOfPlace("behind the end of the feed session")),
+            (_, RewindState::Ended) => return Err(RewindError::OutOfPlace("after the end of the feed session")),
         }
         Ok(false)
     }

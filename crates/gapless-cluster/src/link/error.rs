@@ -7,26 +7,27 @@ use std::path::PathBuf;
 /// Links cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// An option contradicts another, or is out of range.
-    #[error("the links cannot be made with these options: {rule}")]
+    /// An option contradicts another one, or is out of range. Correct it.
+    #[error("the options of the links are invalid: {rule}")]
     Option { rule: &'static str },
+    /// Correct the entry of the member in the cluster file.
     #[error("member {member} cannot be a peer: {rule}")]
     Peer { member: MemberNumber, rule: &'static str },
     #[error(
-        "{address:?} of member {member} is no address; expected is a host and a port, as 10.0.0.5:9100, or shm: and an \
-         absolute path of at most 107 bytes, as shm:/run/orders/member-2"
+        "{address:?} of member {member} is not an address; expected a host and a port, such as 10.0.0.5:9100, or shm: \
+         and an absolute path of at most 107 bytes, such as shm:/run/orders/member-2"
     )]
     Address { member: MemberNumber, address: String },
-    /// The port for the other members cannot be opened.
+    /// The port is in use, or the address is not one of this machine. Stop the other program, or correct the address.
     #[error("cannot listen for other members at {address}: {source}")]
     Listen { address: SocketAddr, source: io::Error },
-    /// TLS cannot be set up.
+    /// A certificate or key cannot be used. Correct the TLS settings.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The multicast group for discovery cannot be used.
-    #[error("cannot look for other members in {group} on interface {interface}: {source}")]
+    /// The multicast group cannot be used. Check the group and the interface, or list the addresses of all members.
+    #[error("cannot discover other members in {group} on interface {interface}: {source}")]
     Discovery { group: SocketAddr, interface: String, source: io::Error },
-    /// The socket for the other members of this host cannot be opened.
+    /// The socket cannot be made. Check that the directory exists and is writable.
     #[error("cannot listen for other members of this host at {}: {source}", path.display())]
     ListenShared { path: PathBuf, source: io::Error },
 }

@@ -234,7 +234,7 @@ mod tests {
         drop(begin(&directory, 2));
         assert_eq!(found(&directory), StoredBallot { record: Some(b"vote".to_vec()), number: 3, starts: 2 });
         let refused = StoredBallot::read(directory.path(), INSTANCE + 1).unwrap_err().to_string();
-        assert!(refused.contains("ballot is damaged, or of another directory"), "{refused}");
+        assert!(refused.contains("ballot is damaged, or belongs to another directory"), "{refused}");
     }
 
     #[test]

@@ -20,48 +20,52 @@ pub struct NewMember {
 /// Refusal of a membership change, without effect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MembershipChangeError {
-    /// This member is not the leader.
     #[error("this member does not lead; {}", .leader.as_ref().map_or_else(|| "no leader is known".to_owned(), |leader| format!("ask {leader}")))]
     NotLeader { leader: Option<String> },
     /// Only one change is made at a time.
-    #[error("another change of members is under way; ask again when it is done")]
+    #[error("another membership change is in progress; retry when it is done")]
     UnderWay,
-    /// A joining member is a change until it votes.
-    #[error("member {0} is joining; wait until it votes, or give that up: gapless cluster remove FILE... --member {0}")]
+    /// A new voter is a learner until it has nearly all frames; no other change is made in that time.
+    #[error("member {0} is joining; wait until it votes, or cancel that: gapless cluster remove FILE... --member {0}")]
     IsJoining(MemberId),
+    /// Choose a new number; numbers are never reused.
     #[error("member {0} is a member already")]
     Exists(MemberId),
     /// Numbers are never reused.
-    #[error("number {member} was used before or passed over; a new member takes {} or a higher one", .highest + 1)]
+    #[error("number {member} was used before or skipped; use {} or a higher one", .highest + 1)]
     NumberUsed { member: MemberId, highest: u64 },
-    #[error("there are {CLUSTER_MEMBERS_MAX} members already, which is as many as may be")]
+    /// Remove a member first.
+    #[error("the cluster has {CLUSTER_MEMBERS_MAX} members already, which is the limit")]
     Full,
-    #[error("addresses: 1 to {MEMBER_ADDRESSES_MAX} of the form host:port are expected, and {found:?} is none")]
+    #[error("addresses: expected 1 to {MEMBER_ADDRESSES_MAX} of the form host:port, found {found:?}")]
     Address { found: String },
     /// A connection to this address would reach another member.
     #[error(
-        "{address} is the address of member {owner}; a new member has one of its own, unless it comes in the place of that one: \
+        "{address} is the address of member {owner}; give the new member another address, or replace that member: \
          --replace {owner}"
     )]
     AddressTaken { address: String, owner: MemberId },
-    /// Only a voter replaces a voter.
-    #[error("a learner replaces nobody: it does not vote")]
+    /// Add the new member as a voter, or without `--replace`.
+    #[error("a learner cannot replace a member: it does not vote")]
     LearnerReplaces,
+    /// Look up the number with `gapless cluster status`.
     #[error("there is no member {0}")]
     NotMember(MemberId),
     /// A leader does not remove itself.
-    #[error("member {0} leads; let it hand over first: gapless cluster transfer FILE... --to another one")]
-    Leads(MemberId),
-    /// No voter would be left.
-    #[error("member {0} is the last one that votes")]
-    LastVoter(MemberId),
-    /// No voter that runs the service would be left.
-    #[error("member {0} is the last full member that votes; witnesses alone serve nobody")]
-    LastFull(MemberId),
-    /// No majority would be active, so nothing would be committed any more.
     #[error(
-        "of the {voters} that would vote {needed} are needed and {live} are there; start the others first, or add a \
-         member before one is removed"
+        "member {0} is the leader; transfer the leadership first: gapless cluster transfer FILE... --to another one"
+    )]
+    Leads(MemberId),
+    /// Add another voter first.
+    #[error("member {0} is the last voter")]
+    LastVoter(MemberId),
+    /// No voter that runs the service would be left. Add a full member first.
+    #[error("member {0} is the last full voter; witnesses alone run no service")]
+    LastFull(MemberId),
+    /// No majority would be active, so that nothing would be committed any more.
+    #[error(
+        "of {voters} voters {needed} are needed, and {live} are active; start the others first, or add a member before \
+         you remove one"
     )]
     TooFewLive {
         voters: usize,
@@ -69,6 +73,7 @@ pub enum MembershipChangeError {
         /// Voters that have answered recently.
         live: usize,
     },
+    /// Consensus does not accept the request, for the given reason.
     #[error(transparent)]
     Consensus(#[from] ProposeError),
 }

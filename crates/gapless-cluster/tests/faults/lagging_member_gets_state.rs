@@ -57,7 +57,7 @@ fn fall_behind(cluster: &mut Cluster, load: &PublisherLoad) {
 }
 
 fn wait_transferred(cluster: &mut Cluster, load: &PublisherLoad, times: usize) {
-    let words = "was too far behind for its leader's journal and has fetched a state";
+    let words = "lagged too far for its leader's journal and has fetched a state";
     cluster.wait("a state", |cluster| (cluster.log(VICTIM).matches(words).count() >= times).then_some(()));
     cluster.caught_up(VICTIM);
     let first = JournalReader::open(cluster.journal(VICTIM)).unwrap().first_sequence();

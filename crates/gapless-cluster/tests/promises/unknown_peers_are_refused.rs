@@ -286,7 +286,7 @@ fn invalid_peers_are_an_error() {
     assert!(error(listening(), 0, &[]).contains("0 is no member"));
     assert!(error(listening(), 3, &[]).contains("it has no address"));
     assert!(error(MemberLinkOptions::default(), 1, &[]).contains("nothing listens"));
-    assert!(error(listening(), 3, &["somewhere"]).contains("is no address"));
+    assert!(error(listening(), 3, &["somewhere"]).contains("is not an address"));
     let taken = Member::listens(2, &[]);
     let options = MemberLinkOptions { listen: Some(taken.address()), ..MemberLinkOptions::default() };
     assert!(Links::open(options, identity(2), &[]).unwrap_err().to_string().contains("cannot listen"));

@@ -9,31 +9,26 @@ use std::path::PathBuf;
 /// The reason why no events are deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DeletionError {
-    /// A stream at tier `memory` has no journal.
-    #[error("a stream at tier memory has no journal of which something could be deleted")]
+    #[error("a stream at tier memory has no journal to delete from")]
     NoJournal,
-    /// No segment is wholly before the requested sequence.
+    /// Retry with a later sequence.
     #[error(
-        "nothing can be deleted before {before}: whole segments of the journal go, and none behind {first}, where it begins, begins at or before that"
+        "nothing can be deleted before {before}: only whole segments of the journal are deleted, and the one that \
+         begins at {first} ends later"
     )]
     NothingBefore {
         before: u64,
         /// First sequence that is not deleted already.
         first: u64,
     },
-    /// Frames up to this one are not released yet.
     #[error("sequence {sequence} is not released yet; try again")]
     NotReleased { sequence: u64 },
-    /// Frames up to this one are not on the device yet.
-    #[error("sequence {sequence} is not on the device yet, where {synced} is the last one; try again")]
+    #[error("sequence {sequence} is not synced yet, {synced} is the last synced one; try again")]
     NotSynced { sequence: u64, synced: u64 },
-    /// A decision model needs all events.
-    #[error("the model has the decision model {name}, which is made of all events of its filter: none can be deleted")]
+    /// Remove the decision model from the model first, or keep the events.
+    #[error("the decision model {name} needs all events of its filter; no event can be deleted")]
     DecisionModel { name: &'static str },
-    /// A reader of this host has not read all events that would be deleted.
-    #[error(
-        "a reader is open at {position}, and events before {before} were to be deleted: let it read on, or drop it"
-    )]
+    #[error("a reader at {position} still needs events before {before}; let it continue, or drop it")]
     Reader {
         /// Sequence that it reads next.
         position: u64,
@@ -45,23 +40,25 @@ pub enum DeletionError {
         /// Each with its number of aggregates.
         types: Vec<(String, u64)>,
     },
-    /// An aggregate cannot be loaded from its events.
+    /// Nothing was deleted. Start a program that can load the aggregate.
     #[error(
-        "an aggregate of type {name} with the identifier {} cannot be made of its events: {reason}",
+        "the aggregate of type {name} with the identifier {} cannot be loaded from its events: {reason}",
         hexadecimal(id)
     )]
     Aggregate { name: &'static str, id: Vec<u8>, reason: String },
+    /// The events cannot be read. Nothing was deleted.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The existing base cannot be used.
+    /// The existing base, which stands for events deleted earlier, cannot be used.
     #[error(transparent)]
     Base(#[from] BaseFileError),
-    /// The new base cannot be written.
+    /// Check the free space and the permissions, and retry.
     #[error("{} cannot be written, and nothing is deleted: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
-    /// The service cannot take a snapshot, which a deletion needs.
+    /// The service cannot take a snapshot, which a deletion needs. Nothing was deleted.
     #[error(transparent)]
     Snapshot(#[from] EngineError),
 }

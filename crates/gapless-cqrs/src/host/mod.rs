@@ -99,16 +99,16 @@ fn trace_released(sequence: u64, session: u64, number: u64) {
 /// A command bus does not start, or has stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The model is invalid.
+    /// The model is invalid. Correct the program.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The stream does not start, or has stopped.
+    /// The service cannot start, or has stopped.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A handle cannot be created.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Events are deleted, and the base that replaces them cannot be used.
+    /// Events are deleted, and the base that stands for them cannot be used.
     #[error(transparent)]
     Base(BaseFileError),
 }

@@ -195,7 +195,7 @@ fn newer_files_are_refused_or_rebuilt() {
     std::fs::write(&types, known.replacen("\"format\": 1", "\"format\": 2", 1)).unwrap();
     let error = source_of(start::<FirstLamp>(directory.path(), 1));
     assert!(matches!(TypesError::of(&error), Some(TypesError::Newer { found: 2, known: 1, .. })), "{error}");
-    assert!(error.to_string().contains("Start that one; or move the file away"), "{error}");
+    assert!(error.to_string().contains("Start the newer program; or move the file away"), "{error}");
     std::fs::write(&types, known).unwrap();
 
     let index = directory.path().join("index");

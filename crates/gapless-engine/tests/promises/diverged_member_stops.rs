@@ -74,7 +74,7 @@ fn stops(leads: bool) {
         cluster.failures.get(&odd).cloned()
     });
     assert!(error.contains(&format!("the state of member {odd} differs")), "{error}");
-    assert!(error.contains("the same after sequence 100, and is another one after 150"), "{error}");
+    assert!(error.contains("the same after sequence 100, and differs after sequence 150"), "{error}");
     caller.call_until(&mut cluster, 400);
     let others: Vec<usize> = (1..=3).filter(|member| *member != odd).collect();
     wait("later comparisons", || compared(&cluster).filter(|sequence| *sequence == 400));

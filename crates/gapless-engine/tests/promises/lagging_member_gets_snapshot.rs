@@ -107,7 +107,7 @@ fn starts_again(cluster: &mut Cluster, caller: &mut Caller, member: usize) {
         cluster.members[member - 1].is_none().then_some(())
     });
     let failure = &cluster.failures[&member];
-    assert!(failure.contains("start it again, it goes on from there"), "{failure}");
+    assert!(failure.contains("start it again to continue from there"), "{failure}");
     cluster.start(member, Sum::default()).unwrap();
     assert!(!directory.join("incoming").exists(), "the fetched state is removed");
     let recovered = cluster.of(member).recovered();

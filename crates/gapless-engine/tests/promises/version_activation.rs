@@ -120,7 +120,7 @@ fn old_program_stops_at_mark() {
             cluster.failures.get(&odd).cloned()
         }),
     };
-    assert!(error.contains("acts as version 2") && error.contains("1 to 1 only"), "{error}");
+    assert!(error.contains("acts as version 2") && error.contains("only 1 to 1"), "{error}");
     let at = error.split_once("from sequence ").unwrap().1.split_once(' ').unwrap().0;
     assert_eq!(at.parse::<u64>().unwrap() + 1, first, "exactly at the mark: {error}");
     cluster.start(odd, Sum::<2>::default()).unwrap();

@@ -140,13 +140,13 @@ pub enum RunError {
     /// The domain cannot be opened.
     #[error(transparent)]
     Domain(#[from] RpcError),
-    /// A secret of the file cannot be read.
+    /// A secret of the file cannot be read. Correct its path or its permissions.
     #[error("{0}")]
     Secret(String),
-    /// The broker refuses this bridge, or its client cannot be made.
+    /// The broker refuses this bridge, or its client cannot be made. Correct the broker settings.
     #[error(transparent)]
     Broker(#[from] BrokerError),
-    /// A topic was made with settings under which the protocol does not hold.
+    /// The topic was made with settings under which the protocol does not hold. Change the topic, or use another name.
     #[error("the topic {topic} cannot be used: {reason}")]
     Topic {
         topic: String,
@@ -156,7 +156,7 @@ pub enum RunError {
     /// Another bridge has the name.
     #[error(transparent)]
     Ended(#[from] BridgeError),
-    /// The operating system refuses something.
+    /// The operating system refused. Remove the cause and start again.
     #[error("{operation}: {error}")]
     System { operation: &'static str, error: io::Error },
 }

@@ -33,12 +33,15 @@ pub enum OptionsError {
 pub enum OverflowError {
     /// The record was not taken; records in the queue are not affected.
     #[error(
-        "the backlog {queue} is full, with {memory_bytes} bytes in memory and {disk_bytes} on disk: {reason}; take the record later, or raise its limits"
+        "the backlog {queue} is full, with {memory_bytes} bytes in memory and {disk_bytes} on disk: {reason}; retry \
+         later, or raise its limits"
     )]
     Full { queue: Arc<str>, memory_bytes: usize, disk_bytes: u64, reason: FullReason },
+    /// The record was not taken. Send less at a time, or raise the limit.
     #[error("a record of {length_bytes} bytes is longer than the {limit_bytes} that the backlog {queue} takes")]
     TooLong { queue: Arc<str>, length_bytes: usize, limit_bytes: usize },
-    /// Records cannot be read back from disk. Returned once, in their place in the order.
+    /// The records cannot be read back from disk. Returned once, in their place in the order; the next call returns the
+    /// record after them.
     #[error(
         "records {first_number} to {} of class {class:?} of the backlog {queue} are lost: {source}",
         first_number + records - 1

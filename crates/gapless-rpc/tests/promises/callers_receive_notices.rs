@@ -101,5 +101,5 @@ fn handler_reports_progress() {
 fn notice_routes_are_reserved() {
     let domain = Domain::in_process("test");
     let error = domain.serve(".notices/1.1/u64").handle(|number: u64, _context| Ok(number)).unwrap_err();
-    assert!(error.to_string().contains("kept for the library"), "{error}");
+    assert!(error.to_string().contains("reserved for the library"), "{error}");
 }

@@ -188,7 +188,10 @@ fn errors_name_the_line() {
             &format!("{a}ready = {{ route = \"a b\" }}"),
             "floor.toml:3: process.a.ready.route: \"a b\" is no route's name",
         ),
-        (&format!("{a}ready = {{ route = \".a\" }}"), "floor.toml:3: process.a.ready.route: route: names with a '.'"),
+        (
+            &format!("{a}ready = {{ route = \".a\" }}"),
+            "floor.toml:3: process.a.ready.route: route: names that begin with '.'",
+        ),
         (&format!("{a}ping = {{ route = \"/a\" }}"), "floor.toml:3: process.a.ping.route: \"/a\" is no route's name"),
         (
             &format!("{a}ping = {{ route = \"a\", every = \"1 ms\" }}"),

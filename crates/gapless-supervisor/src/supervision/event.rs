@@ -146,7 +146,7 @@ pub enum OperatorCommand {
 pub enum OperatorCommandError {
     #[error("{name:?} is no process of the file; {known} are")]
     Unknown { name: String, known: String },
-    #[error("{name} is no instance that is asked for; {process} has {instances} now, numbered from 1")]
+    #[error("{name} is not a configured instance; {process} has {instances} now, numbered from 1")]
     NoInstance { name: String, process: String, instances: u32 },
     #[error("{instances} instances of {name} are not allowed; the file allows {min} to {max}")]
     Instances { name: String, instances: u32, min: u32, max: u32 },

@@ -38,7 +38,7 @@ fn client_sends_and_reads_objects() {
     assert_eq!(reply.decode::<Sbe<NewOrder>>().unwrap(), ORDER);
     assert_eq!(reply.decode::<NewOrderDecoder<'static>>().unwrap().price(), ORDER.price);
     let said = reply.decode::<Sbe<Accepted>>().unwrap_err().to_string();
-    assert!(said.contains("this is no Accepted") && said.contains("template"), "{said}");
+    assert!(said.contains("not a valid Accepted") && said.contains("template"), "{said}");
     assert!(reply.decode::<Protobuf<NewOrder>>().is_err(), "the encoding is another");
 
     client.send_message(session, &Sbe(CancelOrder { request: 8, order: 7 })).unwrap();

@@ -98,8 +98,8 @@ fn check_addresses(report: &StatusReport, config: &ClusterConfig, arguments: &Ar
         let taken: Vec<_> = taken.iter().flat_map(|address| resolved(address)).collect();
         if let Some(address) = arguments.addresses.iter().find(|it| resolved(it).iter().any(|at| taken.contains(at))) {
             return Err(format!(
-                "{address} is the address of member {owner}; a new member has one of its own, unless it comes in the place of that \
-                 one: --replace {owner}"
+                "{address} is the address of member {owner}; give the new member another address, or replace that member: \
+                 --replace {owner}"
             ));
         }
     }

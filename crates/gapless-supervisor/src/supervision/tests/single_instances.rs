@@ -138,7 +138,7 @@ fn stopped_singleton_fails_over() {
 fn unknown_names_change_nothing() {
     let mut world = up("instances = { min = 2, max = 4 }", &["a.1", "a.2"]);
     for (name, expected) in [
-        ("a.3", "a.3 is no instance that is asked for; a has 2 now, numbered from 1"),
+        ("a.3", "a.3 is not a configured instance; a has 2 now, numbered from 1"),
         ("a.0", "\"a.0\" is no process of the file; a, b are"),
         ("a.x", "\"a.x\" is no process of the file; a, b are"),
         ("c.1", "\"c.1\" is no process of the file; a, b are"),

@@ -2,10 +2,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
+    /// The file is missing, unreadable, or no certificate or key of the expected form. Replace it.
     #[error("{} cannot be used for TLS: {reason}", path.display())]
     File { path: PathBuf, reason: String },
-    /// A certificate for this name cannot exist.
-    #[error("{name:?} is no DNS name, which TLS needs")]
+    /// A certificate for this name cannot exist. Use a DNS name.
+    #[error("{name:?} is not a DNS name, which TLS needs")]
     Name { name: String },
     /// TLS is requested in a build without it.
     #[error(
