@@ -1,5 +1,13 @@
 //! Configuration files in TOML, as streams, clusters, supervisors and bridges read them.
 //!
+//! | module | what lives there |
+//! |---|---|
+//! | [`refusals`] | [`ConfigErrors`]: all errors of a file |
+//! | [`document`] | [`Document`]: a TOML text whose tables and values know their lines |
+//! | [`key_lines`] | [`KeyLines`]: lines of the keys, for values that are refused after the text is dropped |
+//! | [`error`] | [`ConfigError`]: a file that cannot be read, or a key with its line |
+//! | `units` | sizes and durations with units |
+//!
 //! ```
 //! use gapless_config::Document;
 //! let document = Document::new("shop.toml", "[shop]\nname = \"corner\"\nopen = 7\n");

@@ -1,6 +1,12 @@
 //! Macros used through `gapless-rpc`, `gapless-cqrs` or the face, which document them. Each exists once for each
 //! exporting crate, because the generated code contains paths: `::gapless_rpc`, `::gapless_cqrs`, and `::gapless` for
 //! the `Face…` and `face_…` variants. For a renamed crate there is the option `crate = path`.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `message` | `#[derive(Message)]` |
+//! | `route` | `#[route]` |
+//! | `serde_attributes` | attributes of serde that change the encoding |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]

@@ -45,6 +45,7 @@ pub struct ControlFacts {
 
 counters! {
     pub struct ControlCounters {
+        /// Requests that were carried out.
         done: "control.done",
         /// Requests that were refused, and malformed first messages.
         refused: "control.refused",

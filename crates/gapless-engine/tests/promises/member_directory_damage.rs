@@ -87,7 +87,7 @@ impl fmt::Display for FileKind {
             Self::Base => "`base`",
             Self::OldestSegment => "oldest segment",
             Self::CoveredSegment => "segment that state and snapshot cover",
-            Self::SealedSegment => "sealed segment behind them",
+            Self::SealedSegment => "sealed segment after them",
             Self::NewestSegment => "newest segment",
             Self::PreparedSegment => "prepared segment",
             Self::History => "`history`",

@@ -72,7 +72,7 @@ impl fmt::Display for FileKind {
         f.write_str(match self {
             Self::OldestSegment => "oldest segment",
             Self::CoveredSegment => "segment that a state covers",
-            Self::SealedSegment => "sealed segment behind the states",
+            Self::SealedSegment => "sealed segment after the states",
             Self::FormerSegment => "segment that was the newest",
             Self::NewestSegment => "newest segment",
             Self::PreparedSegment => "prepared segment",

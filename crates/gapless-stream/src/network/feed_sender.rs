@@ -52,6 +52,7 @@ counters! {
     pub struct FeedCounters {
         /// Packets made; each goes to all targets.
         packets: "feed.packets",
+        /// Sent frames.
         frames: "feed.frames",
         /// Packets that the operating system refused for an address.
         refused: "feed.packets_refused",

@@ -16,7 +16,9 @@ use std::net::IpAddr;
 
 counters! {
     pub struct ReplayerCounters {
+        /// Requests whose frames were sent.
         answered: "replayer.requests_answered",
+        /// Frames sent again.
         frames: "replayer.frames",
         /// Packets after the first of their request.
         further: "replayer.packets_further",

@@ -39,7 +39,9 @@ impl SoupServerOptions {
 
 counters! {
     pub struct SoupServerCounters {
+        /// Connected clients.
         clients: "rewind.clients",
+        /// Logins that were accepted.
         logins: "rewind.logins",
         /// Logins refused for their credentials, feed session or sequence.
         logins_refused: "rewind.logins_refused",
@@ -51,6 +53,7 @@ counters! {
         silent: "rewind.clients_silent",
         /// Clients dropped because their next frames are no longer kept.
         overtaken: "rewind.clients_overtaken",
+        /// Sent frames.
         frames: "rewind.frames",
         /// Messages to the server, which are skipped.
         messages_ignored: "rewind.messages_ignored",

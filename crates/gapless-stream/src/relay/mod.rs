@@ -37,7 +37,9 @@ use std::time::Duration;
 
 counters! {
     pub struct RelayCounters {
+        /// Last sequence that came from the stream.
         last_sequence: "relay.last_sequence",
+        /// Frames of local nodes that were sent to the stream.
         frames_up: "relay.frames_up",
         /// Nodes here.
         publishers: "relay.publishers",

@@ -49,7 +49,7 @@ fn errors_match_reference() {
             if variants.is_empty() || INNER_ERRORS.contains(&error.as_str()) {
                 continue;
             }
-            table(&mut page, &format!("{error}, gapless-{name}"), ["error", "message", "meaning, and what to do"]);
+            table(&mut page, &format!("{error} (gapless-{name})"), ["error", "message", "meaning, and what to do"]);
             for [variant, message, meaning] in &variants {
                 row(&mut page, [&format!("`{variant}`"), message, meaning]);
             }
@@ -284,6 +284,10 @@ fn limits(text: &str) -> Vec<[String; 3]> {
 /// Returns the value of `2_000` and `16 << 20` with units of 1,024, and of another expression the expression.
 fn value_shown(expression: &str) -> String {
     let number = |text: &str| text.replace('_', "").parse::<u64>().ok();
+    let duration = expression.strip_prefix("Duration::from_").and_then(|rest| rest.strip_suffix(')'));
+    if let Some((unit, count)) = duration.and_then(|rest| rest.split_once('(')) {
+        return format!("{count} {}", unit.replace("secs", "s").replace("millis", "ms"));
+    }
     let (factor, shift) = expression.split_once(" << ").unwrap_or((expression, "0"));
     let Some(value) = number(factor).zip(number(shift)).and_then(|(factor, shift)| factor.checked_shl(shift as u32))
     else {
@@ -363,5 +367,6 @@ fn messages_are_read_from_attributes() {
 
 #[test]
 fn values_of_limits_are_computed() {
-    assert_eq!(["1 << 40", "16 << 20", "65_536", "A + B"].map(value_shown), ["1 Ti", "16 Mi", "65,536", "`A + B`"]);
+    let expressions = ["1 << 40", "16 << 20", "65_536", "A + B", "Duration::from_secs(5)"];
+    assert_eq!(expressions.map(value_shown), ["1 Ti", "16 Mi", "65,536", "`A + B`", "5 s"]);
 }
