@@ -28,7 +28,7 @@ use gapless_fuzz::{journals, messages, stores, workbooks};
 use gapless_journal::Journal;
 use gapless_kafka::outcome::CallFailure;
 use gapless_kafka::presence::{Lease, MarkPlace, OfferedInstance, OfferedRoute};
-use gapless_kafka::record::{RecordWriter, ReplyHead, RequestHead, SegmentPlace};
+use gapless_kafka::record::{KafkaRecord, RecordHeader, RecordWriter, ReplyHead, RequestHead, SegmentPlace, names};
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
 use gapless_rpc::{Headers, Message as _};
 use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
@@ -886,13 +886,13 @@ fn bridges() {
         headers: Headers::default().with("tenant", "blue"),
         ..RequestHead::default()
     };
-    let with = |mut record: gapless_kafka::record::KafkaRecord, payload: &[u8]| {
+    let with = |mut record: KafkaRecord, payload: &[u8]| {
         record.payload = Some(payload.to_vec());
         record
     };
     let place = |index| SegmentPlace { index, count: 3, total_bytes: 12 };
     let call = "0000000000000007:1";
-    let each = |records: &[(u8, gapless_kafka::record::KafkaRecord)]| {
+    let each = |records: &[(u8, KafkaRecord)]| {
         records.iter().flat_map(|(flags, record)| bridges::to_bytes(*flags, record)).collect::<Vec<u8>>()
     };
     let request = with(writer.request("9:1", to, &head, None), b"{}");
@@ -921,6 +921,28 @@ fn bridges() {
         (FLAG_PRESENCE | FLAG_TOMBSTONE, writer.lease(PEER.0, "", None)),
     ];
     seed("bridge_records", "of-other-kinds", &each(&others));
+    // The layout of a bundle, as `record/bundle.rs` of gapless-kafka has it.
+    let bundle = |records: &[KafkaRecord]| {
+        let mut payload = Vec::new();
+        for record in records {
+            let headers = || record.headers.iter().filter(|(name, _)| name != names::PROTOCOL);
+            payload.extend((headers().count() as u16).to_le_bytes());
+            for bytes in headers().flat_map(|(name, value)| [name.as_bytes(), value]) {
+                payload.extend((bytes.len() as u16).to_le_bytes());
+                payload.extend(bytes);
+            }
+            let bytes = record.payload.as_deref().unwrap_or_default();
+            payload.extend((bytes.len() as u32).to_le_bytes());
+            payload.extend(bytes);
+        }
+        with(KafkaRecord { headers: bundle_headers(), ..Default::default() }, &payload)
+    };
+    let bundled = [
+        with(writer.request("9:3", to, &head, None), b"{}"),
+        with(writer.reply(call, Some(to), &ReplyHead::Reply, None), b"42"),
+        writer.control("cancel", "9:3", Some(to)),
+    ];
+    seed("bridge_records", "a-bundle", &each(&[(FLAG_END, bundle(&bundled))]));
     let lease = Lease {
         protocol: 1,
         incarnation: PEER.1 + 1,
@@ -937,6 +959,10 @@ fn bridges() {
     seed("bridge_json", "lease", &lease.to_json());
     seed("bridge_json", "other-version", b"{\"protocol\":2}");
     seed("bridge_json", "not-begun", &ended);
+}
+
+fn bundle_headers() -> Vec<RecordHeader> {
+    [(names::PROTOCOL, "1"), (names::KIND, "bundle")].map(|(name, value)| (name.into(), value.into())).into()
 }
 
 fn links() {
