@@ -61,7 +61,7 @@ fn unknown_names<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Docu
     options_below(program, &mut all);
     let mut unknown_names = Vec::new();
     for piece in document.code.iter().chain(&document.commands) {
-        let lone = piece.text.split([' ', '=']).next().unwrap_or_default();
+        let lone = piece.text.split([' ', '=', '[']).next().unwrap_or_default();
         if lone.starts_with("--") && lone.len() > 2 && !all.contains(lone) {
             unknown_names.push((piece, format!("no command has {lone}")));
         }

@@ -17,7 +17,7 @@ fn taken_address_is_refused() {
     let file = std::fs::read_to_string(here.join("orders/member-1.toml")).unwrap();
     let address = file.split('"').find(|text| text.starts_with("127.0.0.1:")).unwrap();
     let by_name = address.replace("127.0.0.1", "localhost");
-    let expected = "is the address of member 1; a new member has one of its own";
+    let expected = "is the address of member 1; give the new member another address";
     for address in [address, &by_name] {
         let add = ["cluster", "add", "orders/member-1.toml", "--member", "2", "--address", address];
         let text = run(here, &add).error(1);

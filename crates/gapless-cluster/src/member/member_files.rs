@@ -380,7 +380,7 @@ mod tests {
         check_incarnation(&files, 1).unwrap();
         check_incarnation(&files, 1).unwrap();
         let refused = check_incarnation(&files, 2).unwrap_err().to_string();
-        assert!(refused.contains("incarnation 1") && refused.contains("says 2"), "{refused}");
+        assert!(refused.contains("incarnation 1") && refused.contains("file 2"), "{refused}");
         store_incarnation(&files, 2).unwrap();
         check_incarnation(&files, 2).unwrap();
         files.write("incarnation", "one").unwrap();

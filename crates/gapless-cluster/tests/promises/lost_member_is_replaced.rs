@@ -37,10 +37,10 @@ fn forced_recovery_continues_alone() {
     };
     recovery.apply(7, states).unwrap();
     let refused = cluster.try_start(1).err().unwrap().to_string();
-    assert!(refused.contains("incarnation 7") && refused.contains("says 1"), "{refused}");
+    assert!(refused.contains("incarnation 7") && refused.contains("file 1"), "{refused}");
     cluster.incarnation = 7;
     let refused = cluster.try_start(2).err().unwrap().to_string();
-    assert!(refused.contains("incarnation 1") && refused.contains("says 7"), "{refused}");
+    assert!(refused.contains("incarnation 1") && refused.contains("file 7"), "{refused}");
 
     cluster.first = 1;
     cluster.start_one(1);

@@ -373,7 +373,7 @@ fn index_stops_at_bad_transaction() {
     let mut builder = IndexBuilder::open(EventIndex::empty(), place, host.identity(), &mut reader, 100).unwrap();
     for _ in 0..3 {
         let error = builder.follow(&mut reader, |_| ()).unwrap_err();
-        assert!(error.to_string().starts_with("the transaction 3 cannot be read"), "{error}");
+        assert!(error.to_string().starts_with("the transaction 3 cannot be decoded"), "{error}");
         assert!(builder.index().last_sequence() < 3);
     }
     let mut filters = builder.index().filters();

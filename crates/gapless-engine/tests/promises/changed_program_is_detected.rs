@@ -77,7 +77,7 @@ fn changed_handlers_are_found() {
     for program in ["first", "second"] {
         let error = ServiceHost::start(changed(), options(directory.path(), program)).err().unwrap();
         assert!(matches!(error, EngineError::OtherOutputs { first: 1, last: 101, .. }), "{error}");
-        let named = "outputs), from sequence 2 (schema 1 template 1, session 1, session_seq 1) on: ";
+        let named = "outputs, from sequence 2 (schema 1 template 1, session 1, session_seq 1) on: ";
         assert!(error.to_string().contains(named), "{error}");
     }
     let host = ServiceHost::start(SUM, options(directory.path(), "second")).unwrap();
