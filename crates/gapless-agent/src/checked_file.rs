@@ -45,8 +45,8 @@ pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
     Err(io::Error::other("others remove it again and again"))
 }
 
-/// Creates a file for reading and writing, replacing one of that name, also a link. In another user's folder the file
-/// is given to that user, if possible.
+/// Creates a file for reading and writing, replacing one of that name. A link of that name is replaced, not followed;
+/// other hard links keep the contents. In another user's folder the file is given to that user, if possible.
 ///
 /// # Errors
 /// An error of the operating system.

@@ -45,7 +45,7 @@ pub enum ClockKind {
 #[derive(Debug)]
 pub struct Clock {
     shared: Arc<SharedClock>,
-    /// A clone may get another reader's new piece, which began earlier and runs slower.
+    /// Greatest readings so far: a clone may get another reader's new piece, which began earlier and runs slower.
     last: Cell<Now>,
 }
 
@@ -151,7 +151,7 @@ impl Clock {
     fn renew(&self, expired: &TimelinePiece, monotonic_ns: u64) -> TimelinePiece {
         let shared = &*self.shared;
         let renewal = if expired.is_long_over(monotonic_ns) {
-            // The process was stopped or the machine slept.
+            // The process was stopped or the machine slept: the old piece is no longer usable, so wait for the lock.
             shared.renewal.lock().unwrap_or_else(PoisonError::into_inner)
         } else {
             match shared.renewal.try_lock() {

@@ -275,7 +275,7 @@ fn assign_threads<R: Copy>(
     threads
 }
 
-/// Its lead's, else that of an agent that cannot be detached, else the first one.
+/// Mask of a thread: its lead's, else that of an agent that cannot be detached, else the first one.
 fn choose_mask<R: Copy + Eq + fmt::Display>(thread: &DraftThread<'_, R>, notes: &mut Vec<String>) -> Option<CpuMask> {
     let lead = thread.lead();
     let mut masked: Vec<&AgentSpec<R>> = thread.agents.iter().copied().filter(|agent| agent.cpus.is_some()).collect();

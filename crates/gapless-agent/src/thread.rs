@@ -364,7 +364,7 @@ impl ThreadRunner {
         }
     }
 
-    /// Past panics.
+    /// Closes the open agents and drops all, even if one panics.
     fn abandon(&mut self) -> Vec<String> {
         let now = self.clock.now();
         let mut problems = Vec::new();

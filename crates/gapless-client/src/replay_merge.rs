@@ -14,11 +14,12 @@ pub struct ReplayMerge {
     /// A stream at tier `memory` has none.
     journal: Option<PathBuf>,
     replay: Option<Replay>,
-    /// Kept for a possible return.
+    /// Journal reader left for the window, kept for a return.
     left: Option<Replay>,
     copied_since: u32,
+    /// The journal as it was opened, and the released sequence then.
     opened: Option<(JournalReader, u64)>,
-    /// Those from `next` on, padded, up to `filled`.
+    /// Copied from the window: unread from `next` up to `filled`, padded.
     frames: Vec<u8>,
     next: usize,
     filled: usize,

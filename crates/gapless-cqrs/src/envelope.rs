@@ -165,7 +165,7 @@ pub(crate) enum AnswerKind {
     /// The version found is in the answer.
     Conflict = 4,
     IdentifierReused = 5,
-    /// The reason follows.
+    /// The aggregate cannot be loaded from its events; the reason follows.
     Quarantined = 6,
     ConditionFailed = 7,
     /// The reason follows.

@@ -226,6 +226,7 @@ impl Agent for Executor {
             self.outbox.timers_from = None;
             self.outbox.set_timers(&self.fold);
         }
+        // Replies to frames applied before a failure are sent all the same: their commands are released.
         if !self.outbox.deferred.is_empty() {
             moved += self.outbox.retry(&self.fold);
         }

@@ -436,6 +436,7 @@ impl Fold {
             sink.publish(draft.schema, draft.encoding, self.outputs.payload(draft));
         }
         for (session, draft) in &self.outputs.notices {
+            // Notices for a session that is not open are dropped.
             let Some(entry) = self.sessions.get_mut(*session) else { continue };
             entry.last_notice += 1;
             entry.notices.push_back(StoredNotice {

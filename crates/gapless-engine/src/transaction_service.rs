@@ -20,7 +20,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// Gets refused commands too, without changes.
+/// Consumer of released transactions, on every member. Gets refused commands too, without changes.
 pub trait ReleasedTransactions: Send + 'static {
     /// Applies the next transaction.
     ///
@@ -31,10 +31,12 @@ pub trait ReleasedTransactions: Send + 'static {
     /// Everything up to `_last_sequence` is applied. Called between two batches, even without new frames.
     fn between_batches(&mut self, _last_sequence: u64) {}
 
+    /// Versions that it and the writer can act as.
     fn versions(&self) -> RangeInclusive<u32> {
         1..=1
     }
 
+    /// Later transactions come from a writer of this version; initially 1.
     fn become_version(&mut self, _version: u32) {}
 
     fn snapshot(&self, state: &mut Vec<u8>);
@@ -55,6 +57,7 @@ pub struct ReleasedTransaction<'a> {
     /// `None`: refused by the engine.
     pub reply: Option<&'a [u8]>,
     pub session: u64,
+    /// Written by the writer, after the reply.
     pub changes: &'a [u8],
     /// Of the first frame, ns since the epoch.
     pub timestamp_ns: u64,

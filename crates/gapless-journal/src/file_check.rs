@@ -43,7 +43,7 @@ pub(crate) fn check_place(file: &File, path: &Path, length: u64) -> Result<(), J
     loss.map_or(Ok(()), |loss| Err(lost_file(path, loss)))
 }
 
-/// As opposed to a temporary failure.
+/// Whether the name leads to no file; other errors may pass.
 fn is_missing(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let errno = Errno::from_io_error(error);

@@ -21,7 +21,7 @@ pub struct SegmentInfo {
     pub first_sequence: u64,
     /// By its mark; `None` if damaged.
     pub journaled_sequence: Option<u64>,
-    /// `None` if both slots are intact.
+    /// Position of the damaged slot of the journaled mark, if the other is intact.
     pub damaged_slot_position: Option<u64>,
     /// By its mark; `None` if damaged.
     pub synced_sequence: Option<u64>,

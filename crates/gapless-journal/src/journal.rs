@@ -162,6 +162,7 @@ impl Journal {
     #[inline]
     pub fn commit(&mut self) -> Result<u64, JournalError> {
         self.shared.check_poison()?;
+        // Not the sequence: records move only the position.
         if self.journaled_position != self.position {
             self.flush_buffer()?;
             fault::crash_point("before_journaled_mark");

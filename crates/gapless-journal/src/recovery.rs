@@ -346,7 +346,8 @@ fn open_history(
     Ok(file)
 }
 
-/// Removes foreign bytes; returns the file that keeps them, if any.
+/// Opens the newest segment for writing and cuts the bytes after the journal's end. Returns the file that keeps them,
+/// if any.
 fn restore_active(
     options: &JournalOptions,
     newest: &ValidSegment,
@@ -468,7 +469,7 @@ fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// After the frames are on the device.
+/// Clears the mark of a failed sync; call it once the frames are on the device.
 fn clear_failed_mark(options: &JournalOptions, found: &SurveyedSegment) -> Result<(), JournalError> {
     let path = options.directory.join(d::segment_name(found.first_sequence));
     let file = open_to_write(&path)?;

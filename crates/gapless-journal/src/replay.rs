@@ -419,5 +419,5 @@ impl Replay {
     }
 }
 
-/// While the journaled mark moves.
+/// Attempts to reread a bad frame while the journaled mark moves.
 const REREAD_ATTEMPTS_MAX: usize = 3;

@@ -11,11 +11,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-/// Each segment in memory has a file descriptor.
+/// Limit of segments with unpacked pieces in memory: each has a file descriptor.
 const UNPACKED_MAX: usize = 64;
-/// The segment being read may use as many as it needs.
+/// Limit of their bytes; the segment being read may exceed it.
 const UNPACKED_BYTES_MAX: u64 = 128 << 20;
-/// Of all segments: 32 MiB.
+/// Limit of cached piece positions, over all segments: 32 MiB.
 const KNOWN_PIECES_MAX: usize = 1 << 20;
 
 #[derive(Debug)]

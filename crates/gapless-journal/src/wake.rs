@@ -44,7 +44,7 @@ impl WakeSignal {
         self.is_due.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         if self.is_parked.load(Ordering::Relaxed) {
-            // The helper is either before its check or asleep, never between.
+            // With the mutex held, the helper is either before its check or asleep, never between.
             let _guard = unpoisoned(self.mutex.lock());
             self.condvar.notify_all();
         }

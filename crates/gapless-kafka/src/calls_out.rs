@@ -1,5 +1,6 @@
 //! Relayed requests: each ends once, with the reply, by its deadline, or when no reply will come. A loss is *not begun*
-//! only if the producer or the next incarnation of the bridge says so; else it is *unknown*.
+//! only if nothing was handed over, the producer says that the request was not appended, or the next incarnation of the
+//! bridge shows that nothing has begun it; else it is *unknown*.
 
 mod inbox_queues;
 mod sending;
@@ -27,7 +28,6 @@ pub struct OutgoingCall {
     pub request: RequestId,
     /// The request. Its time left is not read.
     pub head: Box<RequestHead>,
-    /// Payload, any bytes.
     pub payload: Vec<u8>,
     /// Time the caller still waits; `None` without end.
     pub timeout: Option<Duration>,
@@ -36,7 +36,7 @@ pub struct OutgoingCall {
 /// Place of a record that was appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
-    /// Offset.
+    /// Offset in its partition.
     pub offset: i64,
     /// Append time, ms since 1970; -1 where it is not known.
     pub append_time_ms: i64,
@@ -63,7 +63,8 @@ pub enum Certainty {
 #[derive(Clone, Debug)]
 struct PeerLoss {
     reason: String,
-    /// Mark of its next incarnation, if known and of the same log: no request after it has begun.
+    /// Mark of its next incarnation, if known and of the same log: of the requests to the lost one, none after the mark
+    /// has begun.
     mark: Option<MarkPlace>,
 }
 
@@ -81,8 +82,11 @@ struct CallOut {
     is_one_way: bool,
     attempt: u32,
     unsent: Option<HeldRequest>,
+    /// Records without a delivery report.
     pending: u32,
-    last: Option<RecordPlace>,
+    /// Last record that was appended.
+    last_place: Option<RecordPlace>,
+    /// The producer's words about a record that may have been appended.
     doubt: Option<String>,
     loss: Option<PeerLoss>,
 }
@@ -99,6 +103,7 @@ pub(crate) struct CallsOut {
     calls: HashMap<RequestId, CallOut>,
     deadlines: BTreeSet<(u64, RequestId)>,
     queues: InboxQueues,
+    /// Ended before all reports came: queue, reports still due.
     ended_unreported: HashMap<RequestId, (QueueIndex, u32)>,
     replies: Assemblies<ReplyHead>,
 }
@@ -172,7 +177,7 @@ impl CallsOut {
             attempt: head.attempt.max(1).into(),
             unsent: None,
             pending: 0,
-            last: None,
+            last_place: None,
             doubt: None,
             loss: None,
         };
@@ -274,7 +279,8 @@ impl CallsOut {
         self.finish(request, CallOutcome::Failed(failure), peers, effects);
     }
 
-    /// Requests without reports wait for them.
+    /// This incarnation of a bridge will not reply any more. Requests of which the producer has not reported yet wait
+    /// for that.
     pub(crate) fn lose(
         &mut self,
         bridge: &BridgeId,
@@ -337,6 +343,7 @@ impl CallsOut {
         }
     }
 
+    /// Ends a request whose bridge is lost, once the producer has reported all of its records.
     fn finish_lost(&mut self, request: RequestId, peers: &mut PeerBridges, effects: &mut Vec<Effect>) {
         let Some(call) = self.calls.get(&request) else { return };
         let Some(PeerLoss { reason, mark }) = call.loss.clone().filter(|_| call.pending == 0) else { return };
@@ -344,7 +351,7 @@ impl CallsOut {
             mark.is_some_and(|mark| place.offset > mark.offset && place.append_time_ms >= mark.time_ms)
         };
         let attempts = call.attempt;
-        let failure = if call.unsent.is_some() || call.last.is_some_and(is_after_mark) {
+        let failure = if call.unsent.is_some() || call.last_place.is_some_and(is_after_mark) {
             CallFailure::NotBegun { attempts, reason }
         } else {
             CallFailure::Unknown { attempts, reason }

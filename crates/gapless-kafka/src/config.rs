@@ -453,7 +453,7 @@ fn limits(document: &Document<'_>, mut table: Table<'_>, errors: &mut Refusals) 
     ] {
         errors.keep(table.set(key, place, |value| value.duration(MOMENT..=HOUR)));
     }
-    // Defaults replace refused times.
+    // Not after an error: defaults stand in for refused times, and are not to be compared.
     if errors.count() == before && limits.lease_time < limits.lease_interval * 2 {
         let (interval, time) = (limits.lease_interval, limits.lease_time);
         let reason = format!("{time:?} was found; at least twice the lease_interval of {interval:?} is allowed");

@@ -323,7 +323,7 @@ impl PeerBridges {
         self.expiry_ns
     }
 
-    /// This bridge was cut off itself.
+    /// Gives every bridge time for a new lease: this one was cut off itself.
     pub(crate) fn extend_leases(&mut self, until_ns: u64) {
         for peer in &mut self.peers {
             peer.good_until_ns = peer.good_until_ns.max(until_ns);
@@ -331,7 +331,7 @@ impl PeerBridges {
         }
     }
 
-    /// The ages become known only now.
+    /// Subtracts the time that the leases have aged, which becomes known only now.
     pub(crate) fn set_lease_ages(&mut self, age_ns: impl Fn(i64) -> u64, now_ns: u64) {
         for peer in &mut self.peers {
             let age_ns = age_ns(peer.lease_append_ms);

@@ -68,7 +68,7 @@ pub struct WindowWriter {
     /// Limit of the tail before the gating cursors must be checked again.
     limit: u64,
     reserved: u64,
-    /// Never goes back: the writes of an abandoned claim have destroyed old frames.
+    /// Announced write limit, bytes. Never goes back: the writes of an abandoned claim have destroyed old frames.
     claimed: u64,
     /// Distance by which announcements exceed the need: the word that free cursors check after each frame changes less
     /// often.
@@ -400,8 +400,9 @@ impl WindowWriter {
                 return Ok(position);
             }
         }
-        // Unreleased frames are never overwritten. They may have been written through the other mapping: the compiler
-        // must not read them earlier.
+        // The index lacks it: later frames were truncated, or there are too many. Walks the frames, since unreleased
+        // ones are never overwritten. They may have been written through the other mapping: the compiler must not read
+        // them earlier.
         fence(Ordering::SeqCst);
         let mut position = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Acquire);
         while position < self.tail {
@@ -432,7 +433,8 @@ impl Releaser {
             (before..=appended).contains(&position),
             "released position {position} must lie between {before} and appended {appended}"
         );
-        // Release, the position first: pairs with the Acquire loads in the cursors.
+        // Release, the position first: a reader that sees the sequence sees the position, the frame and its index entry
+        // (pairs with the Acquire loads in the cursors).
         self.memory.header_word(d::RELEASED_WORD).store(position, Ordering::Release);
         self.memory.header_word(d::RELEASED_SEQUENCE_WORD).store(sequence, Ordering::Release);
     }

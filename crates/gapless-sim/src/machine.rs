@@ -190,7 +190,7 @@ impl SimulatedMachine {
         Some(LeaderTime { term: status.consensus.term, now_ns, from_term: status.time_from_term })
     }
 
-    /// Members met know its disk.
+    /// Whether it has met all others, so that they know its disk.
     pub(crate) fn has_met_all(&self) -> bool {
         self.status().is_some_and(|status| status.waits_for.is_empty())
     }

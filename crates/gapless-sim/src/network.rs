@@ -304,7 +304,7 @@ impl Pipes for MemberPort {
         let opens_ns = state.arrival_ns(self.member, to, 0);
         let mut ends = [ConnectionEnd::new(self.member), ConnectionEnd::new(to)];
         let is_powered_off = state.powered_off.contains(&to);
-        // Until it is accepted.
+        // Closed until it is accepted.
         ends[1].is_open = false;
         match state.listeners.get_mut(&address) {
             Some(backlog) => backlog.push_back(id),

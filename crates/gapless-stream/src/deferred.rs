@@ -5,7 +5,7 @@
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
 
-/// To a publisher that keeps querying.
+/// Least time between two answers to a publisher that keeps querying, ns.
 const ANSWER_INTERVAL_NS: u64 = 10_000_000;
 
 struct DeferredSession {

@@ -87,7 +87,7 @@ impl DirectoryRecord {
             // As older versions wrote it.
             None => text == format!("{record}\n") && !record.program.contains(CHECK),
         };
-        // Of a newer format.
+        // A newer format may have kinds that are unknown here.
         let is_kind = KINDS.contains(&&*record.kind) || record.format > FORMAT;
         (is_whole && is_kind).then_some(record)
     }

@@ -121,7 +121,7 @@ impl Egress {
         frames
     }
 
-    /// A long message waits for room, which causes no wake-up.
+    /// Whether a part of a long message waits for room. Room that becomes free causes no wake-up.
     #[inline]
     #[must_use]
     pub const fn is_waiting_for_room(&self) -> bool {
@@ -231,7 +231,7 @@ fn write_frame(
     let claim = writer.claim(HEADER_LENGTH + length)?;
     let mut frame = FrameWriter::new(claim);
     frame.payload_mut()[..length].copy_from_slice(payload.bytes);
-    // The publisher could change the memory meanwhile.
+    // The checksum is of our own copy, not of memory that the publisher could change meanwhile.
     let length = frame.finish_with_checksum(&FrameHeader { fragment, ..*header }, length, payload.crc);
     writer.commit(length);
     Ok(())

@@ -287,6 +287,7 @@ impl Ingress {
             CollectResult::Kept => {}
             CollectResult::Complete => self.publishers[number].complete = Some(session),
             CollectResult::NoMemory => return FrameResult::Waits,
+            // A duplicate message of several frames gets one answer, at its last frame.
             CollectResult::Answer(Decision::Repeat) if !is_last => {}
             CollectResult::Postponed => self.links.counters.frames_refused.add(1),
             CollectResult::Answer(decision) => return self.answer_frame(number, decision, session, session_seq),
@@ -321,7 +322,7 @@ impl Ingress {
         FrameResult::Taken
     }
 
-    /// Unless its session has moved to another connection meanwhile.
+    /// Answers a frame, or redirects its publisher if that has to reopen its sessions.
     fn answer_frame(&mut self, number: usize, decision: Decision, session: u64, session_seq: u64) -> FrameResult {
         if self.redirect_if_detached(decision, session, number) {
             return FrameResult::Waits;
@@ -486,7 +487,7 @@ impl FrameResult {
     }
 }
 
-/// Opens the session of an open, too. `by`: connection and time, ns since the epoch.
+/// Stamps a frame in its place in the window; a session open also opens its session. Returns the sequence.
 #[inline(always)]
 fn stamp_in_place(
     sequencer: &mut Sequencer,

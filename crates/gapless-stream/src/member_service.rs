@@ -137,6 +137,7 @@ pub trait Snapshots: Send + Sync {
 
     fn file_name(&self, sequence: u64) -> String;
 
-    /// `path` comes from another member.
+    /// Checks that the file, which comes from another member, is a snapshot of this stream at `sequence`. The error
+    /// says what is wrong.
     fn check(&self, path: &Path, sequence: u64) -> Result<(), String>;
 }

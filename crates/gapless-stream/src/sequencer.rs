@@ -14,9 +14,11 @@ use gapless_transport::link::ConnectionId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
+    /// Next frame of its session.
     Append,
     /// Asks for a timer beyond the limit: append it, marked as refused; it sets no timer, and its publisher continues.
     AppendRefused,
+    /// Duplicate: not appended again; the service has or will have its reply.
     Repeat,
     /// Open request with the token of an open session.
     Reopen {
@@ -24,6 +26,7 @@ pub enum Decision {
         token: u128,
         next_session_seq: u64,
     },
+    /// Earlier frames of the session are missing.
     Gap {
         next_session_seq: u64,
     },
@@ -112,6 +115,7 @@ pub struct Sequencer {
     last_sequence: u64,
     last_timestamp_ns: u64,
     term: u64,
+    /// Last frame before this member last led, and that frame's term.
     led: (u64, u64),
     next_expiry_scan_ns: u64,
     sessions: FxHashMap<u64, SessionState>,
@@ -317,7 +321,7 @@ impl Sequencer {
                 let next_session_seq = self.sessions[session].next_session_seq;
                 Decision::Reopen { session: *session, token: open.token, next_session_seq }
             }
-            // The publisher has closed that session.
+            // A publisher that names a session accepts no other: it has published the close of that one.
             _ if frame.session() != 0 => Decision::SessionUnknown,
             _ if self.sessions.len() >= self.rules.sessions_max => Decision::Limit { token: open.token },
             _ => Decision::Append,

@@ -30,7 +30,7 @@ pub struct Pump {
 
 struct ConnectionLost;
 
-/// Until bytes have arrived, or can be sent if `sends`, or for `timeout`.
+/// Waits until bytes have arrived, or can be sent if `sends`, or for `timeout`.
 pub(crate) fn wait(connection: &TcpConnection, sends: bool, timeout: Duration) -> io::Result<()> {
     let flags = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     Ok(readiness::wait(&mut [PollFd::from_borrowed_fd(connection.as_fd(), flags)], Some(timeout))?)
@@ -56,7 +56,7 @@ impl Pump {
         self.is_over
     }
 
-    /// Until there may be work, or for `timeout`.
+    /// Sleeps until there may be work, or for `timeout`.
     ///
     /// # Errors
     /// The operating system cannot wait.

@@ -1,5 +1,6 @@
-//! Ownership is an advisory lock on the open file; a file without a lock is stale. A new file is completed under
-//! another name and then renamed, so no reader sees a partial one.
+//! The counters file of its owner, from creation to removal. Ownership is an advisory lock on the open file; a file
+//! without a lock is stale. A new file is completed under another name and then renamed, so no reader sees a partial
+//! one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};

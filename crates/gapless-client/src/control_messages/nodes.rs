@@ -70,7 +70,7 @@ pub struct NodeRow {
     /// Known over a network.
     pub address: Option<SocketAddr>,
     pub transport: Transport,
-    /// `None` if it reads nothing or has not reported yet.
+    /// Whether it has read everything available; `None` if it reads nothing or has not reported yet.
     pub is_live: Option<bool>,
     /// Next sequence that it reads; 0 if it reads nothing or has not reported yet.
     pub position: u64,

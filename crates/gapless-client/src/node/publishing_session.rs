@@ -412,7 +412,7 @@ impl PublishingSession {
         self.stall.hold(wait_ns, now_ns);
     }
 
-    /// Ends a hold after a halt or between two feed sessions.
+    /// Notes that the stream may take messages again, after a halt or between two feed sessions. A hold lasts on.
     pub const fn release(&mut self) {
         self.stall.release();
     }

@@ -1,4 +1,5 @@
-//! The sequencer reports the next number it expects; each message takes one number for each of its frames.
+//! A node that publishes the same messages again skips those that the stream has. The sequencer reports the next number
+//! it expects; each message takes one number for each of its frames.
 
 use crate::ClientError;
 use gapless_wire::fnv::fnv_128;

@@ -1,4 +1,5 @@
-//! SoupBinTCP 3.00; the connection is read only as fast as its messages are taken.
+//! A client of the rewind port: a feed session from any frame. SoupBinTCP 3.00; the connection is read only as fast as
+//! its messages are taken.
 
 use gapless_transport::network::TcpConnection;
 use gapless_transport::network::tcp::Received;

@@ -59,7 +59,7 @@ impl StallDetector {
         self.held_until_ns = now_ns + wait_ns.min(self.interval_ns_min.saturating_mul(HELD_INTERVALS_MAX));
     }
 
-    /// Ends a hold.
+    /// Notes that the stream takes messages again: restarts the interval at the next look, and leaves `held_until_ns`.
     pub const fn release(&mut self) {
         self.accepted = u64::MAX;
     }

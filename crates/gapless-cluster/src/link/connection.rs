@@ -10,7 +10,7 @@ use std::io::IoSlice;
 
 /// A message with more slices is copied once.
 const FRAME_SLICES_MAX: usize = 12;
-/// Shorter messages are copied together.
+/// Up to this length, bytes, the parts of one message are copied together before it is sent.
 const SHORT_LENGTH_MAX: usize = 2_048;
 const OTHER_SLICES: usize = 4;
 const FILLING: [u8; 8] = [0; 8];

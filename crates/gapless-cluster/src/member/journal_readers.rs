@@ -10,7 +10,7 @@ use gapless_transport::warnings::Warnings;
 use gapless_wire::aligned_length;
 use std::path::PathBuf;
 
-/// Until a reader is dropped with its mapped segment.
+/// Idle time after which a reader is dropped with its mapped segment, ns.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub(crate) struct PendingCheckpoint {
 }
 
 impl PendingCheckpoint {
-    /// In the directory with this `instance`.
+    /// The file in the directory of a member whose file `instance` holds this number.
     pub fn new(directory: &Path, instance: u64) -> Self {
         Self { instance: Some(instance), ..Self::of_any_instance(directory) }
     }

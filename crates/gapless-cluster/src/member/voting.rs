@@ -178,7 +178,7 @@ impl Voting {
         Ok(true)
     }
 
-    /// Follows consensus.
+    /// Records the end of rejoining, once consensus reports it.
     pub fn note_rejoining(&mut self, is_rejoining: bool) -> Result<(), ClusterError> {
         if is_rejoining || !matches!(self.file.state, VotingState::Rejoining(_)) {
             return Ok(());

@@ -114,7 +114,8 @@ impl BaseBuilder<'_> {
                     without.entry(event.aggregate).or_default().insert(key);
                     continue;
                 };
-                // The deletion will be refused.
+                // With an aggregate without snapshots the deletion will be refused, so the others need no fold. Keys
+                // outside the range have their own pass.
                 if !without.is_empty() || key < from || until.is_some_and(|until| key >= until) {
                     continue;
                 }

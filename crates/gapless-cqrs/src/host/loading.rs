@@ -163,10 +163,10 @@ pub(super) enum ChangedKeys {
 }
 
 impl Loader {
-    /// Starts the thread, unless the writer's turns load.
+    /// Starts the thread, unless loads happen in the writer's turns.
     ///
     /// # Errors
-    /// No thread.
+    /// The thread cannot be started.
     pub fn start(index: EventIndex, parts: LoaderParts, threading: Threading) -> io::Result<Self> {
         let shared = Arc::new(LoaderState {
             index,
@@ -211,6 +211,7 @@ impl Loader {
         let mut state = self.shared.lock();
         let room = STATES_MAX.saturating_sub(state.states.len()).min(states.len());
         state.states.extend(states.drain(..room));
+        // Later snapshots replace the dropped ones.
         states.clear();
     }
 
@@ -237,7 +238,7 @@ impl Loader {
         self.shared.is_wake_due.store(true, Ordering::Relaxed);
     }
 
-    /// Begins to note changes while another member leads; returns the sequence after which.
+    /// Begins to note changes while another member leads; returns the sequence after which they are noted.
     pub fn record_changes(&self) -> u64 {
         {
             let mut state = self.shared.lock();
@@ -430,6 +431,7 @@ impl LoadWorker {
         self.run_due_loads(last_sequence);
         self.write_due_snapshots(last_sequence);
         let is_more = match followed {
+            // Events were deleted before they were indexed: the remaining ones are enough, so a rebuild begins.
             Err(ReadError::Deleted { .. }) => {
                 self.is_damaged = true;
                 true
@@ -449,7 +451,7 @@ impl LoadWorker {
         Ok(is_more)
     }
 
-    /// Catches up first if not far behind.
+    /// Writes the whole index to disk; catches up first for at most 200 ms.
     #[cold]
     fn close_index(&mut self) {
         let Some(mut builder) = self.builder.take() else { return };

@@ -324,7 +324,7 @@ impl DecisionModels {
         }
     }
 
-    /// Too many events were decided meanwhile.
+    /// Starts all loads again, up to `through`: too many events were decided meanwhile to keep them.
     fn reload(&mut self, through: u64) {
         self.pending_changes.clear();
         (self.pending_bytes, self.loading) = (0, 0);

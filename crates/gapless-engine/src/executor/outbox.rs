@@ -45,7 +45,7 @@ pub(super) struct ReplyOutbox {
     pub(super) requests: VecDeque<SequencerRequest>,
     pub(super) dead_letters: DeadLetters,
     pub(super) record: Option<OutputRecord>,
-    /// Until then the sequencer receives no timers, then all.
+    /// Sequence after which the sequencer receives all timers that are set then; until then it receives none.
     pub(super) timers_from: Option<u64>,
 }
 
@@ -180,6 +180,7 @@ impl ReplyOutbox {
                 }
             },
             ResponderMessage::Repeat { session, session_seq, connection, .. } => {
+                // An unknown session or command is still on its way; its reply is sent when it is applied.
                 let Some(entry) = fold.sessions.get(session) else { return };
                 if let Some(reply) = entry.find_reply(session_seq) {
                     self.send_reply(connection, session, reply, CheckedPayload::new(&reply.payload));

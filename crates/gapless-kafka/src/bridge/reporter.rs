@@ -41,7 +41,7 @@ impl Reporter {
 }
 
 impl ReporterEnd {
-    /// Drop the reporter before.
+    /// Waits until all events are taken, for `timeout` at most. The reporter must be dropped first.
     pub(super) fn wait(&self, timeout: Duration) {
         let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout);
         if ended == Err(RecvTimeoutError::Timeout) {

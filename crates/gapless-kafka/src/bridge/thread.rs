@@ -64,7 +64,7 @@ impl BridgeThread {
         let compression = config.compression;
         let record_bytes_max =
             (config.limits.segment_bytes + HEADERS_ROOM).max(ProducerOptions::default().record_bytes_max);
-        // The broker measures whole batches.
+        // The broker measures whole batches: only a single record may make one too long.
         let batch_bytes_max =
             ProducerOptions::default().batch_bytes_max.min(config.limits.segment_bytes + SEGMENT_HEADERS_BYTES);
         let options = ProducerOptions { compression, record_bytes_max, batch_bytes_max, ..ProducerOptions::default() };

@@ -9,7 +9,7 @@ use crate::segments::split;
 
 /// Half of the pause before the second repetition, doubled each time.
 const PAUSE_NS: u64 = 125_000_000;
-/// Takes half a minute.
+/// Attempts to send a failed reply again: about half a minute in all.
 const ATTEMPTS_MAX: u32 = 8;
 const UNSENT_MAX: usize = 4_096;
 

@@ -92,7 +92,7 @@ impl CallsOut {
     ) {
         let Some(call) = self.calls.get_mut(&request) else { return };
         match result {
-            Ok(place) => call.last = call.last.filter(|last| last.offset >= place.offset).or(Some(place)),
+            Ok(place) => call.last_place = call.last_place.filter(|last| last.offset >= place.offset).or(Some(place)),
             Err(AppendFailure { certainty: Certainty::Doubtful, reason }) => call.doubt = Some(reason),
             Err(AppendFailure { certainty, reason }) => {
                 let failure = if certainty == Certainty::TooLong {
@@ -101,7 +101,7 @@ impl CallsOut {
                     let reason = format!("the broker does not have the request: {reason}");
                     CallFailure::NotBegun { attempts: call.attempt, reason }
                 };
-                if call.pending > 0 || call.last.is_some() {
+                if call.pending > 0 || call.last_place.is_some() {
                     cancel(writer, call, effects);
                 }
                 return self.finish(request, CallOutcome::Failed(failure), peers, effects);

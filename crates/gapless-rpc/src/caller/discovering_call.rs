@@ -36,7 +36,7 @@ enum DiscoveryState<Made> {
 }
 
 impl<Made: Send + 'static> DiscoveringCall<Made> {
-    /// Until `until_ns` of the monotonic clock, with another try at `try_ns`.
+    /// Waits for news of its route until `until_ns` of the monotonic clock, and tries once more at `try_ns`.
     pub(super) fn begin(
         (news, route): (&Arc<WakerSet>, &Arc<str>),
         make: impl CallFactory<Made> + 'static,
@@ -52,6 +52,7 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
             let alarms = try_ns.into_iter().chain([until_ns]).map(|at_ns| Alarm::set(at_ns, waker()));
             *woken_by = Some((alarms.collect(), news.enter(route, waker())));
         }
+        // News may have come between the first try and the registration.
         shared.try_make();
         Self(shared)
     }
@@ -60,6 +61,7 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
     pub(super) fn poll_call(&mut self, task: Option<&Waker>) -> Option<Made> {
         if let Some(task) = task {
             let before = self.0.task.lock().expect("nobody panics with the lock").replace(task.clone());
+            // Without the lock: dropping a waker may run arbitrary code.
             drop(before);
         }
         let state = self.0.state.try_lock().ok()?;

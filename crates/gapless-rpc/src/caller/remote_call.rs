@@ -49,6 +49,7 @@ pub(crate) struct Terms {
     pub(crate) retry: Retry,
     /// Each attempt goes to the instance that owns this key.
     pub(crate) affinity: Option<u64>,
+    /// For errors; the deadline is in the header.
     pub(crate) timeout: Duration,
     pub(crate) wait_for_route: Duration,
 }
@@ -142,7 +143,7 @@ impl RemoteCall {
         Some((self.terms, bytes))
     }
 
-    /// For errors only.
+    /// Sets the caller's original timeout, part of which had passed when this call began; for errors.
     pub(crate) const fn set_timeout(&mut self, timeout: Duration) {
         self.terms.timeout = timeout;
     }
@@ -247,7 +248,7 @@ impl RemoteCall {
         if self.has_begun { error.of_begun(&self.to.key.route, self.attempts()) } else { error }
     }
 
-    /// 0 for any instance. A call moves on when its key's instance is gone.
+    /// The only instance that may take it; 0 for any. A call with a key moves on when the key's instance is gone.
     fn target(&self) -> u32 {
         if self.terms.affinity.is_some() { 0 } else { self.terms.offer.target }
     }
@@ -309,7 +310,8 @@ impl RemoteCall {
     }
 
     fn want_change(&mut self, task: &Waker) {
-        // Instances may refuse, and the call's deadline belongs to no slot yet.
+        // The I/O thread also wakes it from time to time: instances may refuse, and the call's deadline belongs to no
+        // slot yet.
         if self.with_place(|table, offer| table.want_change(task, offer)) {
             self.to.routes.wake();
         }
@@ -571,6 +573,7 @@ pub(crate) struct Attempt {
     is_deadline_noted: bool,
     has_task: bool,
     hold: SlotHold,
+    /// Index of the caller's older version that the reply has; 0 for its own.
     reply_older: u8,
 }
 

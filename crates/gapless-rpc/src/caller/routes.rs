@@ -170,7 +170,8 @@ impl LocalRoutes {
         true
     }
 
-    /// Until the result is dropped. Must be registered before the lookup.
+    /// Wakes a task whenever the route is served here, until the result is dropped. Must be registered before the
+    /// lookup.
     pub(crate) fn wake_when_served(&self, route: &Arc<str>, task: Waker) -> WakerRegistration {
         self.wakers.enter(route, task)
     }

@@ -100,6 +100,7 @@ impl<Reply: Message> JoinedCalls<Reply> {
     fn poll(&mut self, task: &Context<'_>) -> Poll<()> {
         // Registered first, so that every later wake-up reaches this task.
         let before = self.woken.task.lock().expect("nobody panics with the lock").replace(task.waker().clone());
+        // Without the lock: dropping a waker may run arbitrary code.
         drop(before);
         let numbers = std::mem::take(&mut *self.woken.numbers.lock().expect("nobody panics with the lock"));
         for number in numbers {

@@ -87,7 +87,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         self.one_shot.is_answered()
     }
 
-    /// Reports whether a handler has begun.
+    /// Reports whether a handler has begun; it may begin right afterwards.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.one_shot.has_begun()

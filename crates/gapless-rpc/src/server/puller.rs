@@ -394,7 +394,7 @@ impl Puller {
         self.owes_ring |= was_rung || found_work && own.is_none();
     }
 
-    /// Unless another worker spins. Must be followed by a take or a park.
+    /// Spins for `looks` looks, unless another worker of the instance does. Must be followed by a take or a park.
     pub(crate) fn look_before_parking(&mut self, looks: u32) {
         let served = Arc::clone(&self.served);
         if served.has_looker.swap(true, Ordering::Acquire) {

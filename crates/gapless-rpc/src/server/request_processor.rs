@@ -299,7 +299,7 @@ impl<Request, Reply> Clone for Handler<Request, Reply> {
     }
 }
 
-/// Or the text of its panic.
+/// Output of a handler's run, or the text of its panic.
 pub(crate) type HandlerResult<Reply> = Result<HandlerOutput<Reply>, String>;
 
 impl<Request, Reply> Handler<Request, Reply> {

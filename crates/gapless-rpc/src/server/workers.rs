@@ -89,6 +89,7 @@ impl WorkerCount {
         }
         let before = waiting.replace(task.waker().clone());
         drop(waiting);
+        // Without the lock: dropping a waker may run arbitrary code.
         drop(before);
         Poll::Pending
     }

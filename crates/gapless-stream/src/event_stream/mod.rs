@@ -340,7 +340,7 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        // Unless the owner reports it itself.
+        // An owner that has asked for the failure reports it itself.
         if let Err(error) = self.end()
             && !*self.is_failure_reported.get_mut()
         {

@@ -34,8 +34,8 @@ pub(super) struct UnsentRoleChanges {
     leads_after: Option<u64>,
 }
 
-/// An answer that finds no room is lost.
-const TELL_AGAIN_NS: u64 = 100_000_000;
+/// Interval of repeating the redirect to a publisher that stays, ns: an answer that finds no room is lost.
+const REDIRECT_INTERVAL_NS: u64 = 100_000_000;
 /// After this time publishers try other members.
 const LEADER_AWAITED_NS: u64 = 200_000_000;
 
@@ -94,6 +94,7 @@ impl Ingress {
             speculation.transactions.lead(term, self.window.last_sequence());
         }
         self.role = IngressRole::Leading;
+        // Publishers that waited for a leader have to open their sessions here, or have already.
         self.redirect_now();
         Ok(())
     }
@@ -129,7 +130,7 @@ impl Ingress {
                     publisher.complete = None;
                     publisher.frames_ahead = FramesAhead::default();
                     publisher.was_detached = true;
-                    // Published frames may be truncated.
+                    // Publishers that wait for frames appended here are redirected, too: those frames may be truncated.
                     publisher.next_redirect_ns = Some(0);
                 }
             }
@@ -279,6 +280,7 @@ impl Ingress {
                 SequencerRequest::Throttle(throttle) => self.throttle(throttle),
                 SequencerRequest::Control { number, .. } => {
                     let (status, sequence) = (ControlStatus::Follower, self.sequencer.last_sequence());
+                    // The control server limits waiting requests: a full mailbox means that it has ended.
                     let _ = self.shared.outcomes.push(ControlOutcome { number, status, sequence });
                 }
                 SequencerRequest::Halt { .. }
@@ -337,7 +339,7 @@ impl Ingress {
         let now_ns = self.now.monotonic_ns;
         let connection = publisher.connection;
         if publisher.next_redirect_ns.is_some_and(|next_ns| now_ns >= next_ns) {
-            publisher.next_redirect_ns = Some(now_ns + TELL_AGAIN_NS);
+            publisher.next_redirect_ns = Some(now_ns + REDIRECT_INTERVAL_NS);
             let leader = match &self.role {
                 IngressRole::Following { leader: Some(leader), .. } => Arc::clone(leader),
                 IngressRole::Following { .. } | IngressRole::Leading => "".into(),
@@ -347,8 +349,9 @@ impl Ingress {
         Ok(TurnResult::Taken(dropped))
     }
 
-    /// For a session opened before this member followed another leader, and not reopened since: the publisher has
-    /// reopened only another one, and must reopen all. Returns whether it was redirected.
+    /// Redirects a publisher if `decision` concerns a session that it opened before this member followed another
+    /// leader, and has not reopened since: it has reopened only another session, and must reopen all. Returns whether
+    /// it was redirected.
     #[cold]
     pub(super) fn redirect_if_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
         let publisher = &mut self.publishers[number];

@@ -190,11 +190,11 @@ struct Allowance {
 }
 
 const ADDRESS_PACKETS_MAX: u64 = 256;
-/// 2,000 a second.
+/// One more packet for an address after each, ns: 2,000 a second.
 const ADDRESS_INTERVAL_NS: u64 = 500_000;
 /// Like [`ADDRESS_PACKETS_MAX`], for all addresses.
 const ALL_PACKETS_MAX: u64 = 1_024;
-/// 20,000 a second.
+/// One more packet for all addresses together after each, ns: 20,000 a second.
 const ALL_INTERVAL_NS: u64 = 50_000;
 /// Others get no further packets until one has been quiet.
 const ADDRESSES_MAX: usize = 256;

@@ -210,7 +210,7 @@ impl Agent for SoupServer {
     }
 
     fn arm(&mut self) {
-        // A client that has everything.
+        // Only for a client that reads: once it has everything, it waits for new frames.
         if self.server.slots().any(|slot| slot.state.is_reading()) {
             self.source.news.reader.arm();
         }

@@ -16,7 +16,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 const DESCENDANTS_PAUSE_NS: u64 = 5_000_000;
 const GRACE_PAUSE_NS: u64 = 20_000_000;
 const FAILED_PAUSE_NS: u64 = 200_000_000;
-/// Longer than any interval.
+/// Time without a failure after which a failure is over, ns; longer than any pause of a probe.
 const QUIET_NS: u64 = 1_000_000_000;
 const HIDDEN_PAUSE_NS: u64 = 1_000_000_000;
 const REASON_CHARACTERS_MAX: usize = 500;

@@ -148,7 +148,8 @@ impl SupervisorDriver {
                 }
                 Some(child) if watched.process_id == Some(child.process_id) => watched.is_guardians = true,
                 Some(child) => started.push((instance.clone(), watched.incarnation, child.process_id)),
-                // The lock prevents a second run.
+                // Whether the start was carried out is unknown: it is requested again, and the lock prevents a second
+                // run.
                 None if watched.process_id.is_none() => {
                     asks.push(GuardianRequest::Start { instance: instance.clone(), incarnation: watched.incarnation });
                 }

@@ -88,7 +88,7 @@ pub enum ProcessAction {
         incarnation: u64,
         process_id: u32,
     },
-    /// Once per incarnation.
+    /// Asks the instance to end: once per incarnation, and once more by each supervisor that takes over meanwhile.
     Stop {
         instance: InstanceName,
         signal: StopSignal,

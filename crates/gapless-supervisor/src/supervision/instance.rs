@@ -14,21 +14,24 @@ pub enum InstanceProgress {
     Starting {
         is_standby: bool,
         is_initialised: bool,
-        /// `u64::MAX` after the kill.
+        /// Readiness deadline, after which it is killed; `u64::MAX` once killed.
         until_ns: u64,
     },
     Ready {
         since_ns: u64,
     },
     Stopping {
-        /// Afterwards time of the kill.
+        /// Time at which it is killed; afterwards the time of the kill.
         kill_at_ns: u64,
         is_killed: bool,
     },
+    /// Starts again after a pause.
     BackingOff {
         until_ns: u64,
     },
+    /// Failed too often, or a task whose end was not seen: an operator or a new definition starts it again.
     Held,
+    /// Ended, and not restarted by its policy.
     Done,
 }
 
@@ -46,7 +49,7 @@ impl InstanceProgress {
 pub enum InstanceEnd {
     Unseen,
     NotStarted(String),
-    /// No failure.
+    /// Not started for lack of space, memory or descriptors: not counted as a failure.
     #[serde(rename = "lacking")]
     Shortage(String),
     #[serde(untagged)]
@@ -78,7 +81,7 @@ pub struct PersistentInstance {
     pub progress: InstanceProgress,
     /// Number of its last start, unique over all instances; 0 before the first.
     pub incarnation: u64,
-    /// Generation of its process definition.
+    /// Generation of the process definition that it was started with.
     pub generation: u64,
     /// Ends now, regardless of other instances, and starts again.
     pub restart_requested: bool,
@@ -157,6 +160,7 @@ impl InstanceState {
         }
     }
 
+    /// Starts it on an operator's command, unless it runs. Returns whether an old run may have to end first.
     pub(super) fn start_again(&mut self, now_ns: u64) -> bool {
         self.reset_failures();
         let waits = matches!(

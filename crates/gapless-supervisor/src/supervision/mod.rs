@@ -65,6 +65,7 @@ impl Supervision {
         let progress = instance.progress();
         self.actions.push(ProcessAction::Watch { instance: name.clone(), incarnation, process_id });
         if let InstanceProgress::Stopping { kill_at_ns, is_killed: false } = progress {
+            // After a drain the signal may still be outstanding.
             self.actions.push(ProcessAction::Stop { instance: name.clone(), signal, kill_at_ns });
         }
     }
@@ -169,6 +170,7 @@ fn apply_event(
     let (restart, is_once) = (process.config.restart.clone(), process.config.is_once);
     let Some(instance) = process.instances.get_mut(&name.number()) else { return Vec::new() };
     if event.incarnation() != instance.persistent.incarnation {
+        // A late event of an earlier start.
         return Vec::new();
     }
     let incarnation = instance.persistent.incarnation;

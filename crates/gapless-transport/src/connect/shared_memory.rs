@@ -20,7 +20,7 @@ use std::io::{ErrorKind, IoSliceMut};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Until a full accept queue is retried.
+/// Interval of retrying a full accept queue.
 const LINE_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Connects to the socket `path`, and logs long waits.

@@ -167,7 +167,8 @@ impl MemoryNetwork {
         state.now_ns = now_ns;
     }
 
-    /// In the past if a packet is waiting. Nothing happens before, so a simulator may jump there.
+    /// Time of the next packet, ns; in the past if one is waiting. Nothing happens before, so a simulator may jump
+    /// there.
     #[must_use]
     pub fn next_arrival_ns(&self) -> Option<u64> {
         self.lock().ends.values().filter_map(|end| end.queue.first_key_value()).map(|(key, _)| key.arrival_ns).min()
@@ -225,7 +226,7 @@ impl Datagrams for MemorySocket {
     }
 
     fn receive(&mut self, take: &mut dyn FnMut(Peer, &[u8])) -> io::Result<usize> {
-        // Released first: `take` may send.
+        // The lock is released first: `take` may send.
         self.network.lock().deliver(self.address, &mut self.arrived);
         let count = self.arrived.len();
         for packet in self.arrived.drain(..) {

@@ -36,9 +36,9 @@ pub struct UdpSocket {
     peer: Option<Peer>,
     is_connected: bool,
     joins: bool,
-    /// Of the kernel; 0 for none.
+    /// Segment length set in the kernel, bytes; 0 for none.
     segment_bytes: usize,
-    /// Longer packets failed when joined.
+    /// Longest segment that fits the interface, bytes; a longer one failed.
     segment_bytes_max: usize,
     inbox: Inbox,
 }

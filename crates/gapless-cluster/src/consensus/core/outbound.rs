@@ -99,6 +99,7 @@ impl Consensus {
         let vote = if mutant("forget_vote") { None } else { MemberId::new(vote) };
         let state = HardState { term, vote, commit };
         self.raw.raft.mut_store().set_hard_state(state);
+        // A commit index alone is worth no record: the next record of an entry carries it.
         if (before.term, before.vote) != (term, vote) {
             let after_sequence = self.end().sequence;
             let payload = RecordContent::HardState(state).to_bytes();

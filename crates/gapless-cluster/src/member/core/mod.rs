@@ -216,6 +216,7 @@ impl MemberCore {
             }
         };
         if self.has_answer {
+            // A second message in the same turn: one answer is enough.
             self.has_answer = false;
             self.advance(&[])?;
         }
@@ -380,6 +381,7 @@ impl MemberCore {
                 self.ingress.follow(None);
             }
             if effects.restored.is_none() && self.catch_up.target().is_some() {
+                // The fetched frames follow the frames that were cut.
                 self.catch_up.end();
                 self.consensus.fetch_failed();
             }

@@ -327,7 +327,7 @@ impl TransferReceiver {
     }
 }
 
-/// Otherwise the member would forget entries that it acknowledged.
+/// Refuses a transfer that ends before this member's log: it would forget entries that it acknowledged.
 fn further(offer: &TransferOffer) -> TransferOutcome {
     Err(format!("the log here has come further than entry {}, where its state stands", offer.position.index))
 }

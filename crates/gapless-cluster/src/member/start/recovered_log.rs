@@ -105,7 +105,7 @@ impl RecoveredLog {
     }
 }
 
-/// Also completes a cut that a crash interrupted.
+/// Cuts the frames that no other member knows, and completes a cut that a crash interrupted.
 fn cut(
     journal: &mut Journal,
     consensus: &RecoveredState,

@@ -39,6 +39,7 @@ impl RouteTable {
         state.instances.push(AttachedInstance { number, identity, bell, eventfd, state: instance_state, stands_for });
         let taken_back = self.offer_to_relays(&mut state);
         state.wake_waiting();
+        // Requests offered before it came are for it, too.
         state.ring(0);
         drop(state);
         taken_back.into_iter().for_each(|slot| self.notice(slot));
@@ -70,6 +71,7 @@ impl RouteTable {
         }
         state.ring_all();
         drop(state);
+        // The bell is dropped without the lock.
         drop(closed);
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
@@ -94,7 +96,8 @@ impl RouteTable {
         lost.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    /// Also returns answered slots: the instance may have died before the wake-up. Signal them without the lock.
+    /// Ends all requests that an instance has, and those that only it may take. Also returns slots that it had
+    /// answered, because it may have died before the wake-up. Signal them without the lock.
     fn lose(&self, state: &mut TableState, number: u32) -> Vec<u32> {
         let mut ended = Vec::new();
         for slot in 0..self.table.shape().slots() {
@@ -121,7 +124,8 @@ impl RouteTable {
         taken_back
     }
 
-    /// One-way requests stay until an instance comes, or go to a relay. Signal the returned slots without the lock.
+    /// Takes back requests that no instance has taken and none may take any more. One-way requests stay until an
+    /// instance comes, or go to a relay. Signal the returned slots without the lock.
     fn take_offers_back(&self, state: &mut TableState) -> Vec<u32> {
         let mut is_one_way = vec![false; self.slots.len()];
         state.one_way.iter().for_each(|held| is_one_way[held.slot as usize] = true);
