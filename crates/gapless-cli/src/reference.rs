@@ -13,7 +13,7 @@ fn commands_match_reference() {
         "the options of the program",
         "-p gapless-cli --bin gapless commands_match_reference",
     );
-    page += "\n`gapless COMMAND --help` adds examples and exit codes. Every command has `--help`.\n";
+    page += "\n`gapless COMMAND --help` adds examples. Exit code 2 is an error in the command line.\n";
     append(&mut page, &program, "gapless");
     reference::check("commands.md", &page);
 }
@@ -39,9 +39,21 @@ fn append(page: &mut String, command: &Command, name: &str) {
             reference::row(page, [&format!("`{}`", shown(argument)), &default, &meaning(argument)]);
         }
     }
-    for subcommand in subcommands() {
+    if let Some(codes) = command.get_after_help().and_then(|text| exit_codes(&text.to_string())) {
+        write!(page, "\n{codes}\n").expect("a text takes it");
+    }
+    // Benchmarks last.
+    let is_bench = |subcommand: &&Command| subcommand.get_name() == "bench";
+    for subcommand in subcommands().filter(|one| !is_bench(one)).chain(subcommands().filter(is_bench)) {
         append(page, subcommand, &format!("{name} {}", subcommand.get_name()));
     }
+}
+
+/// Returns the sentences about exit codes in the help of a command.
+fn exit_codes(help: &str) -> Option<String> {
+    let start = help.find("Exit codes:")?;
+    let paragraph = help[start..].split("\n\n").next()?;
+    Some(paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn is_shown(argument: &Arg) -> bool {

@@ -23,9 +23,9 @@ const EXECUTING: [&str; 3] =
 const INTERRUPTED_AHEAD: [&str; 3] = [AHEAD_SEQUENCE, AHEAD_SESSION, AHEAD_NUMBER];
 /// Sequence of the command that ran ahead of the stream when the previous process ended; else 0.
 const AHEAD_SEQUENCE: &str = "service.interrupted_ahead_sequence";
-/// Session of that command.
+/// Session of the command that ran ahead of the stream when the previous process ended.
 const AHEAD_SESSION: &str = "service.interrupted_ahead_session";
-/// Number of that command in its session, or the timer.
+/// Number in its session of the command that ran ahead of the stream when the previous process ended, or the timer.
 const AHEAD_NUMBER: &str = "service.interrupted_ahead_number";
 
 fn path_in(directory: &Path) -> PathBuf {

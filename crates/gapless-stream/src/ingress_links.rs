@@ -73,9 +73,9 @@ counters! {
         messages_evicted: "sequencer.messages_evicted",
         /// Sequence of the transaction whose handler runs ahead of the stream; else 0.
         executing_sequence: "sequencer.executing_sequence",
-        /// Session of the last command run that way; 0 for a timer.
+        /// Session of the last command that ran ahead of the stream; 0 for a timer.
         executing_session: "sequencer.executing_session",
-        /// Number of that command in its session, or the timer.
+        /// Number in its session of the last command that ran ahead of the stream, or the timer.
         executing_number: "sequencer.executing_number",
     }
 }

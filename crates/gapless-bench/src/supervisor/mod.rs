@@ -41,15 +41,15 @@ pub struct SupervisorArguments {
     #[command(flatten)]
     pub json: JsonArguments,
 
-    /// Processes, each with one copy [default: 50]
-    #[arg(long, value_name = "COPIES", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub copies: Option<u64>,
+    /// Processes, each with one instance [default: 50]
+    #[arg(long, alias = "copies", value_name = "INSTANCES", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub instances: Option<u64>,
 
     /// Idle seconds in which processor time is counted [default: 30; with --full 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub idle_seconds: Option<u64>,
 
-    /// Kills of a copy, of the supervisor and of the guardian, each [default: 20]
+    /// Kills of an instance, of the supervisor and of the guardian, each [default: 20]
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub kills: Option<u64>,
 
@@ -57,7 +57,7 @@ pub struct SupervisorArguments {
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
-    /// Use few copies and little time, as a functional check
+    /// Use few instances and little time, as a functional check
     #[arg(long)]
     pub quick: bool,
 }
@@ -74,7 +74,7 @@ impl SupervisorArguments {
         let (instances, idle_seconds, kills) = RunExtent::of(self.quick, self.full).pick(QUICK, USUAL, FULL);
         let or = |asked: Option<u64>, default| asked.map_or(default, |asked| asked as usize);
         SupervisorPlan {
-            instances: or(self.copies, instances),
+            instances: or(self.instances, instances),
             idle: Duration::from_secs(self.idle_seconds.unwrap_or(idle_seconds)),
             kills: or(self.kills, kills),
         }
@@ -110,7 +110,7 @@ fn measure(plan: SupervisorPlan, run: &mut BenchRun<'_>) -> Result<()> {
     run.add(rows::up(plan.instances, up), &table::COLUMNS);
     run.next("idle")?;
     run.add(idle(plan, &stand, "idle", interrupted)?, &table::COLUMNS);
-    run.next("deaths of copies")?;
+    run.next("deaths of instances")?;
     let of_instances = |replaced: &[ReplacementTimes]| rows::replacements(plan.instances, replaced).into();
     deaths((plan, PAUSE), run, |death| stand.kill_instance(death % plan.instances), of_instances)?;
     run.next("deaths of the supervisor")?;

@@ -87,7 +87,7 @@ pub(super) fn down(instances: usize, took: Duration) -> Row {
 pub(super) fn replacements(instances: usize, replaced: &[ReplacementTimes]) -> [Row; 2] {
     let started = replaced.iter().map(|replaced| replaced.started);
     [
-        of_times("a killed copy's replacement is forked", instances, started, Some(REPLACED)),
+        of_times("a killed instance's replacement is forked", instances, started, Some(REPLACED)),
         of_times("it runs its program", instances, replaced.iter().map(|replaced| replaced.ready), None),
     ]
 }

@@ -42,12 +42,12 @@ fn megabytes(row: &Row, key: &str) -> String {
 
 pub(super) fn notes(copies: usize) -> Vec<String> {
     vec![
-        format!("{copies} processes with a copy each, `sleep`, under guardian and supervisor; up and down are the commands, from start to end"),
+        format!("{copies} processes with an instance each, `sleep`, under guardian and supervisor; up and down are the commands, from start to end"),
         "idle: guardian and supervisor together, share of one core, with nobody connected. Resident memory counts what both share \
          twice, proportional memory once"
             .to_owned(),
         "from SIGKILL: a replacement is forked, and runs its program (both as the supervisor tells it); another supervisor takes \
-         commands, and says that all copies are ready; another guardian runs"
+         commands, and says that all instances are ready; another guardian runs"
             .to_owned(),
     ]
 }

@@ -135,7 +135,7 @@ enum RpcBenchmark {
         after_help = "Examples:\n  gapless bench rpc scenarios --json scenarios.json --plot probe.svg\n  gapless bench rpc scenarios --directory /var/tmp --probes 50000\n  gapless bench rpc scenarios --quick"
     )]
     Scenarios(Deferred<ScenariosArguments>),
-    /// Copies of a route, RabbitMQ's servers and broker, killed at random under calls: what fails, the silence, when callers know
+    /// Instances of a route, RabbitMQ's servers and broker, killed at random under calls: what fails, the silence, when callers know
     #[command(
         after_help = "RabbitMQ is found on the PATH, started on free ports with its files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc faults --json faults.json --plot faults.svg\n  gapless bench rpc faults --full\n  gapless bench rpc faults --kills 1000 --seed 42\n  gapless bench rpc faults --quick"
     )]

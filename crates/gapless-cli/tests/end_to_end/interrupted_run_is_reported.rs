@@ -10,8 +10,8 @@ fn printed_rows_outlive_a_signal() {
     for (words, first) in [
         ("rpc curve --systems gapless", "system: gapless; waiting: blocking; what: call; bytes: 1; a second: "),
         ("rpc payloads", "ends: one process; way: one way; bytes: 72; calls/s: "),
-        ("rpc faults --kills 3", "killed: gapless, one copy of 1; repeated: not begun; kills: 3; calls: "),
-        ("supervisor --copies 3", "what: up; target: "),
+        ("rpc faults --kills 3", "killed: gapless, one instance of 1; repeated: not begun; kills: 3; calls: "),
+        ("supervisor --instances 3", "what: up; target: "),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let words: Vec<&str> = words.split(' ').chain(["--json", "out.json"]).collect();

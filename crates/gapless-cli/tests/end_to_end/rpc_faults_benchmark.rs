@@ -72,7 +72,7 @@ fn every_row_survives_its_kills() {
         assert_eq!(row["latency_ns"].is_object(), of("lost") > 0, "who failed knew it at some time: {row}");
     }
     let picture = std::fs::read_to_string(directory.path().join("out.svg")).unwrap();
-    assert!(picture.contains("gapless, one copy of 4"));
+    assert!(picture.contains("gapless, one instance of 4"));
     assert!(!is_installed || table.contains("rabbitmq, one server of 2"), "{table}");
 }
 

@@ -21,7 +21,7 @@ fn every_row_is_complete() {
     let expected = [
         ("up", 1),
         ("idle", 0),
-        ("a killed copy's replacement is forked", 2),
+        ("a killed instance's replacement is forked", 2),
         ("it runs its program", 2),
         ("a killed supervisor is back", 2),
         ("it is in control", 2),

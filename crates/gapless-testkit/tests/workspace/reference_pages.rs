@@ -38,6 +38,9 @@ const INNER_ERRORS: [&str; 12] = [
     "WireError",
 ];
 
+/// Message of an error that wraps another.
+const WRAPPED: &str = "the source's";
+
 #[test]
 fn errors_match_reference() {
     let mut page = page("Errors", "the error types", "errors_match_reference");
@@ -50,7 +53,10 @@ fn errors_match_reference() {
                 continue;
             }
             table(&mut page, &format!("{error} (gapless-{name})"), ["error", "message", "meaning, and what to do"]);
-            for [variant, message, meaning] in &variants {
+            // A wrapped error without advice says all by itself.
+            for [variant, message, meaning] in
+                variants.iter().filter(|[_, message, meaning]| message != WRAPPED || !meaning.is_empty())
+            {
                 row(&mut page, [&format!("`{variant}`"), message, meaning]);
             }
             count += variants.len();
@@ -127,10 +133,15 @@ fn file_keys_match_reference() {
         let mut section = None;
         for (of, [key, default, meaning]) in &keys {
             if section != Some(of) {
+                let of = of.replace("[process.calculator", "[process.NAME");
                 table(&mut page, &format!("{file} {of}"), ["key", "default", "meaning"]);
                 section = Some(of);
             }
-            row(&mut page, [&format!("`{key}`"), &code(default), meaning]);
+            let (default, meaning) = match meaning.strip_prefix("Required. ") {
+                Some(meaning) => (format!("required, such as {}", code(default)), meaning),
+                None => (code(default), meaning.as_str()),
+            };
+            row(&mut page, [&format!("`{key}`"), &default, meaning]);
         }
     }
     check("files.md", &page);
@@ -197,7 +208,7 @@ fn variants(body: &[&str]) -> Vec<[String; 3]> {
 /// Returns the message of an `#[error(…)]`: its text, with `{…}` for each value.
 fn message(attribute: &str) -> String {
     if attribute.starts_with("#[error(transparent)]") {
-        return "the source's".to_owned();
+        return WRAPPED.to_owned();
     }
     let Some(start) = attribute.find('"') else { return "…".to_owned() };
     let (mut text, mut depth) = (String::new(), 0);
@@ -289,8 +300,8 @@ fn value_shown(expression: &str) -> String {
         return format!("{count} {}", unit.replace("secs", "s").replace("millis", "ms"));
     }
     let (factor, shift) = expression.split_once(" << ").unwrap_or((expression, "0"));
-    let Some(value) = number(factor).zip(number(shift)).and_then(|(factor, shift)| factor.checked_shl(shift as u32))
-    else {
+    let shifted = number(factor).zip(number(shift)).and_then(|(factor, shift)| factor.checked_shl(shift as u32));
+    let Some(value) = shifted.filter(|value| *value < 1 << 50) else {
         return code(expression);
     };
     let units = [(40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")];

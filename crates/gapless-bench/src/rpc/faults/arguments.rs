@@ -18,11 +18,11 @@ pub struct FaultsArguments {
     #[command(flatten)]
     pub output: OutputArguments,
 
-    /// Kills of copies and servers in each row; of the broker a twentieth, at least one [default: 50; with --full 100]
+    /// Kills of instances and servers in each row; of the broker a twentieth, at least one [default: 50; with --full 100]
     #[arg(long, value_name = "KILLS", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub kills: Option<u64>,
 
-    /// Duration of random kills of copies, supervisor and guardian [default: half a minute; with --full 10]
+    /// Duration of random kills of instances, supervisor and guardian [default: half a minute; with --full 10]
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..=1440))]
     pub minutes: Option<u64>,
 
@@ -30,7 +30,7 @@ pub struct FaultsArguments {
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
-    /// Seed of the killed copies and their times, as printed by a run [default: random]
+    /// Seed of the killed instances and their times, as printed by a run [default: random]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
 }

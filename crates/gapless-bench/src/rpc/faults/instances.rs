@@ -31,7 +31,7 @@ impl<'a> FaultInstances<'a> {
 }
 
 fn start<'a>(assignment: &FaultAssignment, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
-    Child::start(NAME, "a copy", (ChildRole::RpcFaults, assignment), interrupted)
+    Child::start(NAME, "an instance", (ChildRole::RpcFaults, assignment), interrupted)
 }
 
 impl Victims for FaultInstances<'_> {

@@ -189,7 +189,7 @@ fn config_text(instances: usize, assignment: &FaultAssignment) -> Result<String>
         "[process.{NAME}]\ncommand = {command}\ninstances = {instances}\nready = {{ line = \"{SERVES}\" }}\n\
          # All are killed again and again, and by somebody else.\n\
          restart = {{ backoff_first = \"1 ms\", backoff_max = \"1 ms\", restarts_max = 1000000 }}\n\
-         # A copy serves until it is killed.\n\
+         # An instance serves until it is killed.\n\
          stop = {{ grace = \"100 ms\" }}\n"
     ))
 }

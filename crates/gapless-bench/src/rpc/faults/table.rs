@@ -47,9 +47,9 @@ fn killed(row: &Row) -> String {
     let Some(copies) = row.config.extra.get("copies") else { return "rabbitmq, the broker".to_owned() };
     match row.config.extra.get("supervised").and_then(Value::as_str) {
         None if of_config(row, "system") == "rabbitmq" => format!("rabbitmq, one server of {copies}"),
-        None => format!("gapless, one copy of {copies}"),
-        Some("copy") => format!("supervised, one copy of {copies}"),
-        Some("all_copies") => format!("supervised, all {copies} copies"),
+        None => format!("gapless, one instance of {copies}"),
+        Some("copy") => format!("supervised, one instance of {copies}"),
+        Some("all_copies") => format!("supervised, all {copies} instances"),
         Some("any") => "supervised, any of all".to_owned(),
         Some(other) => format!("supervised, {}", other.replace('_', " ")),
     }
@@ -99,13 +99,13 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
 pub(super) fn notes(plan: &FaultsPlan) -> Vec<String> {
     vec![
         format!(
-            "seed {}: --seed {} kills the same copies after the same pauses. Between a process that serves again and the next kill \
+            "seed {}: --seed {} kills the same instances after the same pauses. Between a process that serves again and the next kill \
              20 to 80 ms pass; each killed process is started again at once",
             plan.seed, plan.seed
         ),
         format!(
             "{} threads call without a pause, each one call at a time, 64 bytes there and back; a handler takes {WORK:?}. gapless: \
-             each copy is a process with {WORKERS} workers, default options, calls wait for a copy. rabbitmq: explicit acknowledgement. \
+             each instance is a process with {WORKERS} workers, default options, calls wait for an instance. rabbitmq: explicit acknowledgement. \
              One of two servers killed: the broker gives its calls to the other. The broker killed, with one server: callers connect \
              again; its silence is the start of a new broker",
             super::CALLERS
@@ -114,14 +114,14 @@ pub(super) fn notes(plan: &FaultsPlan) -> Vec<String> {
             "known after the sign: from the moment at which another thread of the callers' process sees the pidfd of the killed one \
              readable to the moment at which the caller of a lost call has its outcome; what was known before is 0. Target: p99 at \
              most {} ms. Beside it the same from the sending of SIGKILL. Where calls are always repeated none fails: then the time to \
-             the answer of another copy stands there. The floor is the futex round trip",
+             the answer of another instance stands there. The floor is the futex round trip",
             TARGET_P99_NS / 1_000_000
         ),
         format!(
-            "supervised: {} copies under a supervisor with its guardian, of which each is killed in turn, then any of them; those that \
-             are killed together die at once. As before: a supervisor answers that it, a guardian and all copies are there, and none of \
-             them is one that died; supervisor and guardian at once are started again as `gapless up` does, copies by them. Dead \
-             supervisors and guardians must not cost a call; restarts must be as many as copies were killed; no copy may run twice, none \
+            "supervised: {} instances under a supervisor with its guardian, of which each is killed in turn, then any of them; those that \
+             are killed together die at once. As before: a supervisor answers that it, a guardian and all instances are there, and none of \
+             them is one that died; supervisor and guardian at once are started again as `gapless up` does, instances by them. Dead \
+             supervisors and guardians must not cost a call; restarts must be as many as instances were killed; no instance may run twice, none \
              after the end, and both may have no more files open than at first",
             super::SUPERVISED
         ),
@@ -151,7 +151,8 @@ mod tests {
         let missing = missing("rabbitmq-server is not on the PATH: apt-get install rabbitmq-server");
         let mut report = Report { rows: vec![row, missing], ..Report::default() };
         let shown = text(&report);
-        for cell in ["gapless, one copy of 2", "not begun", "7,000", "12 unknown", "30.00", "0.12, 1.50, 4.20", "0, 0"]
+        for cell in
+            ["gapless, one instance of 2", "not begun", "7,000", "12 unknown", "30.00", "0.12, 1.50, 4.20", "0, 0"]
         {
             assert!(shown.contains(cell), "{cell} in {shown}");
         }

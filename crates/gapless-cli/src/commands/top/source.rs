@@ -85,9 +85,9 @@ pub(super) struct ReadingSource {
     before: Option<TopSample>,
     process: Option<u32>,
     restarts: u64,
-    copies: Vec<InstanceReading>,
+    instances: Vec<InstanceReading>,
     calls: Vec<CallReading>,
-    copies_at: Instant,
+    instances_at: Instant,
     silent: (Vec<u32>, Option<Instant>),
     was_used: bool,
     has_node: bool,
@@ -102,9 +102,9 @@ impl ReadingSource {
             before: None,
             process: None,
             restarts: 0,
-            copies: Vec::new(),
+            instances: Vec::new(),
             calls: Vec::new(),
-            copies_at: Instant::now(),
+            instances_at: Instant::now(),
             silent: (Vec::new(), None),
             was_used: false,
             has_node: false,
@@ -122,10 +122,10 @@ impl ReadingSource {
             self.restarts += u64::from(self.process.is_some_and(|before| before != now.process));
             self.process = Some(now.process);
         }
-        let DomainReading { instances: copies, calls, unreadable, .. } = self.domain(&mut problem);
-        let has_routes = !copies.is_empty() || !calls.is_empty() || !unreadable.is_empty();
+        let DomainReading { instances, calls, unreadable, .. } = self.domain(&mut problem);
+        let has_routes = !instances.is_empty() || !calls.is_empty() || !unreadable.is_empty();
         self.was_used |= has_routes;
-        let (routes, calls) = self.rated(copies, calls);
+        let (routes, calls) = self.rated(instances, calls);
         let silent = self.silent(!routes.is_empty());
         self.has_node |= is_of_a_node(&self.layout, &self.directory);
         let state = match (now.is_some() || has_routes, self.process.is_some() || self.was_used) {
@@ -186,15 +186,15 @@ impl ReadingSource {
 
     fn rated(
         &mut self,
-        copies: Vec<InstanceReading>,
+        instances: Vec<InstanceReading>,
         calls: Vec<CallReading>,
     ) -> (RatedReadings<InstanceReading>, RatedReadings<CallReading>) {
-        let seconds = self.copies_at.elapsed().as_secs_f64();
+        let seconds = self.instances_at.elapsed().as_secs_f64();
         let copy = |copy: &InstanceReading| (copy.route.clone(), copy.process_id, copy.statistics.begun);
-        let routes = rated(&copies, &self.copies, seconds, copy);
+        let routes = rated(&instances, &self.instances, seconds, copy);
         let call = |calls: &CallReading| (calls.route.clone(), calls.process_id, calls.statistics.offered);
         let rated_calls = rated(&calls, &self.calls, seconds, call);
-        (self.copies, self.calls, self.copies_at) = (copies, calls, Instant::now());
+        (self.instances, self.calls, self.instances_at) = (instances, calls, Instant::now());
         (routes, rated_calls)
     }
 
