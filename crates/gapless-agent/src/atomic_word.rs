@@ -31,6 +31,7 @@ impl AtomicWord for AtomicU64 {
     }
     #[inline(always)]
     fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool {
+        // The value read by a failed exchange is not used.
         self.compare_exchange(current, new, ordering, Ordering::Relaxed).is_ok()
     }
     #[inline(always)]

@@ -204,6 +204,7 @@ impl SharedCounter {
     /// Adds to the value, wrapping around.
     #[inline]
     pub fn add(&self, value: u64) {
+        // Relaxed: each value is independent; pairs with nothing.
         self.0.word().fetch_add(value, Ordering::Relaxed);
     }
 
@@ -228,6 +229,7 @@ impl CounterView {
     #[inline]
     #[must_use]
     pub fn get(&self) -> u64 {
+        // Relaxed: each value is independent; pairs with nothing.
         u64::from_le(self.word().load(Ordering::Relaxed))
     }
 
@@ -272,6 +274,7 @@ impl CounterRegion {
 
     fn values(&self, capacity: usize, used: usize) -> Vec<u64> {
         let word = |index| self.u64_at(descriptor::value_offset(capacity, index));
+        // Relaxed: each value is independent; pairs with nothing.
         (0..used).map(|index| u64::from_le(word(index).load(Ordering::Relaxed))).collect()
     }
 }

@@ -98,6 +98,7 @@ impl CpuMask {
         // A container's limits reduce a mask silently.
         let after = Self::of_current_thread().map_err(|error| warning(format!("the system refuses: {error}")))?;
         if after != *self {
+            // A failure here adds nothing to the warning: the thread is not on the requested CPUs either way.
             let _ = sched_setaffinity(None, &before.cpu_set());
             return Err(warning(format!("this process may run only on CPUs {before}")));
         }

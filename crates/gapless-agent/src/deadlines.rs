@@ -77,8 +77,8 @@ impl std::fmt::Debug for Deadlines {
 }
 
 impl Deadlines {
-    /// For a caller of [`Deadlines::expire`]. `wake` is called when the next deadline has become earlier, and must not
-    /// be lost if the caller is not waiting yet.
+    /// Creates deadlines for a caller of [`Deadlines::expire`]. `wake` is called when the next deadline has become
+    /// earlier; it must not be lost if the caller is not waiting yet.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self { shards: Default::default(), sleeps_until_ns: AtomicU64::new(0), wake: Box::new(wake) }
@@ -165,6 +165,7 @@ fn lock(shard: &DeadlineShard) -> std::sync::MutexGuard<'_, Wheel<Arc<dyn Deadli
 
 fn shard_of_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
+    // Relaxed: only a number; publishes nothing.
     thread_local!(static SHARD: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS);
     SHARD.try_with(|shard| *shard).unwrap_or(0)
 }

@@ -73,6 +73,7 @@ impl FailureSlot {
         let watchers = {
             let mut reported = self.reported();
             reported.first.get_or_insert(failure);
+            // Release: pairs with the load in `has_failed`.
             self.inner.failed.store(true, Ordering::Release);
             reported.watchers.clone()
         };

@@ -21,6 +21,7 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
     for _ in 0..ASKING.1 {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
+                // Only for queries: without it they try the other lock.
                 let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole(libc::F_WRLCK)));
                 return Ok(true);
             }
@@ -34,6 +35,7 @@ pub fn try_lock(file: &File) -> io::Result<bool> {
 
 /// Releases the lock; closing alone leaves it to a child process being started by another thread, until its exec.
 pub fn unlock(file: &File) {
+    // A lock that cannot be released here is released when the file is closed.
     let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&whole(libc::F_UNLCK)));
     let _ = flock(file, FlockOperation::Unlock);
 }

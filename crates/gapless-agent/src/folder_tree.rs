@@ -29,6 +29,7 @@ fn remove(above: BorrowedFd<'_>, name: &OsStr, depth: u32) -> io::Result<bool> {
     if depth == DEPTH_MAX {
         return Err(io::Error::other(format!("folders lie more than {DEPTH_MAX} deep in it")));
     }
+    // Even if the name was replaced by now, a link is not followed.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::openat(above, name, flags, Mode::empty())?;
     for entry in Dir::read_from(&folder)? {

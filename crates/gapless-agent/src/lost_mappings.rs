@@ -147,7 +147,7 @@ struct LostMapping<'a> {
 }
 
 impl<'a> LostMapping<'a> {
-    /// From a line as `7f00-7f20 rw-s 00001000 08:02 4711    /a/file`, if it contains `address` and is shared.
+    /// File of a line of the maps, as `7f00-7f20 rw-s 00001000 08:02 4711
     fn found(line: &'a [u8], address: u64) -> Option<Self> {
         let (first, rest) = number(line)?;
         let (end, rest) = number(rest.strip_prefix(b"-")?)?;

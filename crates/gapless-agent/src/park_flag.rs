@@ -63,6 +63,7 @@ impl<A: AtomicWord> ParkFlag<A> {
 
     #[must_use]
     pub fn is_parked(&self) -> bool {
+        // Relaxed: a hint, pairs with nothing.
         self.state.load(Ordering::Relaxed) == PARKED
     }
 }

@@ -94,6 +94,7 @@ pub(crate) struct SharedPauses {
 impl SharedPauses {
     #[cold]
     pub(crate) fn publish(&self, pauses: Pauses) {
+        // Relaxed: informational figures; nothing depends on their order.
         self.count.store(pauses.count, Ordering::Relaxed);
         self.total_ns.store(pauses.total_ns, Ordering::Relaxed);
         self.longest_ns.store(pauses.longest_ns, Ordering::Relaxed);

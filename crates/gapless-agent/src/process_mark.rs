@@ -51,7 +51,8 @@ impl ProcessMark {
     }
 }
 
-/// If the kernel cannot wipe a page (before Linux 4.14), the child keeps the value.
+/// Returns a word that is 0 in each child. If the kernel cannot wipe a page (before Linux 4.14), the child keeps the
+/// value.
 fn wiped_word() -> &'static AtomicU64 {
     static NOT_WIPED: AtomicU64 = AtomicU64::new(0);
     // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.

@@ -135,6 +135,7 @@ impl AgentThread {
 
     /// Requests an orderly stop: agents are closed and drained in order. Does not wait.
     pub fn stop(&self) {
+        // Release: pairs with the load in the duty cycle.
         self.control.stop.store(true, Ordering::Release);
         self.waker.interrupt();
     }
@@ -275,6 +276,7 @@ impl ThreadRunner {
             self.failures.report(late.clone());
             failure = Some(late);
         }
+        // Release: pairs with the load in `cpu_time_ns`.
         self.control.final_cpu_ns.store(current_thread_cpu_time_ns().max(1), Ordering::Release);
         failure
     }

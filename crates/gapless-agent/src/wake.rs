@@ -129,6 +129,7 @@ impl Waker {
         // An interrupted or refused wait is an early return: the caller polls its agents and waits again.
         if matches!(poll(fds, Some(&timeout)), Ok(ready) if ready > 0) && !fds[0].revents().is_empty() {
             let mut count = [0_u8; 8];
+            // A failure can be ignored: another thread has reset the counter.
             let _ = rustix::io::read(&self.inner.fd, &mut count);
         }
     }

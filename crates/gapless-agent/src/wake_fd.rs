@@ -5,7 +5,7 @@ use rustix::fs::OFlags;
 /// Creates an eventfd that does not block.
 ///
 /// # Errors
-/// No free descriptor, or no memory.
+/// There is no free descriptor, or no memory.
 pub fn create() -> rustix::io::Result<OwnedFd> {
     eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
 }

@@ -34,7 +34,7 @@ pub struct Answer {
     pub outcome: u8,
     /// Sequence of the first transaction for a repeat.
     pub sequence: u64,
-    /// After the transaction.
+    /// Version of the aggregate after the transaction.
     pub aggregate_version: u64,
     pub events: u32,
     pub rest: Vec<u8>,

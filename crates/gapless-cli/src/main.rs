@@ -141,7 +141,7 @@ const WRONG_OPTIONS: u8 = 2;
 const SLOWER: u8 = 3;
 
 fn main() -> ExitCode {
-    // Only names the error; the program ends in any case.
+    // Without it the program ends, too, but with a less specific error.
     let _kernel_refuses = gapless_agent::lost_mappings::name_lost_mappings();
     signals::survive_file_size_limit();
     if let Some(done) = run_own_role() {
@@ -264,5 +264,6 @@ fn print_error(error: &str) {
         }
         printable::push(&mut line, letter);
     }
+    // A closed stderr is ignored; the exit code shows the error, too.
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 const ASK_INTERVAL: Duration = Duration::from_millis(50);
 const FAST_POLLS_PER_LOOK: u32 = 8;
+/// Time between two looks above which every poll reads the clock.
 const FAST_POLLS_TIME: Duration = Duration::from_millis(1);
 
 #[derive(Default)]

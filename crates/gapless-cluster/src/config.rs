@@ -79,7 +79,7 @@ impl MemberKind {
 /// A `[[member]]` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberConfig {
-    /// From 1 on, never reused.
+    /// Number from 1 on, never reused.
     pub id: u64,
     /// Tried by the others in this order: `host:port`, or `shm:` and a socket path for shared memory on one host, which
     /// is tried first. The member listens on the first port and at the first path. Empty for a member to be discovered.

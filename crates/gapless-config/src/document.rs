@@ -19,7 +19,7 @@ pub struct Table<'a> {
     document: &'a Document<'a>,
     /// Empty for the document itself.
     name: String,
-    /// If the table exists; tables of the same name each have their own.
+    /// Position, if the table exists: tables of the same name each have their own.
     offset: Option<usize>,
     entries: Vec<(String, Value<'a>)>,
     asked: Vec<&'static str>,
@@ -42,7 +42,7 @@ impl<'a> Document<'a> {
     /// Parses the text into its tables.
     ///
     /// # Errors
-    /// Not valid TOML.
+    /// The text is not valid TOML.
     pub fn tables(&'a self) -> Result<Table<'a>, ConfigError> {
         let parsed = DeTable::parse(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
@@ -59,13 +59,13 @@ impl<'a> Document<'a> {
         self.lines.borrow().refuse(key, reason)
     }
 
-    /// By its full name.
+    /// Whether `key`, by its full name, exists.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.lines.borrow().has(key)
     }
 
-    /// For values that are refused after the text is dropped.
+    /// Lines of the keys, for values that are refused after the text is dropped.
     #[must_use]
     pub fn into_lines(self) -> KeyLines {
         self.lines.into_inner()
@@ -108,7 +108,7 @@ impl<'a> Table<'a> {
     /// Empty if `key` does not exist.
     ///
     /// # Errors
-    /// Not a table.
+    /// The value is not a table.
     pub fn table(&mut self, key: &'static str) -> Result<Self, ConfigError> {
         match self.take(key) {
             Some(value) => value.table(),
@@ -129,13 +129,13 @@ impl<'a> Table<'a> {
     /// None if `key` does not exist.
     ///
     /// # Errors
-    /// Not a list of tables.
+    /// The value is not a list of tables.
     pub fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, ConfigError> {
         let Some(list) = self.take(key) else { return Ok(Vec::new()) };
         list.list()?.into_iter().map(Value::table).collect()
     }
 
-    /// For names not known in advance, in the order of the file.
+    /// All values with their names, which are not known in advance, in the order of the file.
     #[must_use]
     pub fn named_values(self) -> Vec<(String, Value<'a>)> {
         let mut entries = self.entries;
@@ -143,7 +143,7 @@ impl<'a> Table<'a> {
         entries
     }
 
-    /// For names not known in advance, in the order of the file.
+    /// All tables with their names, which are not known in advance, in the order of the file.
     ///
     /// # Errors
     /// A value is not a table.
@@ -154,7 +154,7 @@ impl<'a> Table<'a> {
     /// Sets `place` if `key` exists.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// Errors of `read`.
     pub fn set<T>(
         &mut self,
         key: &'static str,
@@ -170,7 +170,7 @@ impl<'a> Table<'a> {
     /// Result of `read` for the value of `key`, if it exists.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// Errors of `read`.
     pub fn get<T>(
         &mut self,
         key: &'static str,
@@ -241,7 +241,7 @@ impl<'a> Value<'a> {
     /// Value as a table.
     ///
     /// # Errors
-    /// Not a table.
+    /// The value is not a table.
     pub fn table(self) -> Result<Table<'a>, ConfigError> {
         match self.value {
             DeValue::Table(table) => Ok(Table::new(self.document, self.key, Some(self.offset), table)),
@@ -262,7 +262,7 @@ impl<'a> Value<'a> {
     /// Values of a list.
     ///
     /// # Errors
-    /// Not a list.
+    /// The value is not a list.
     pub fn list(self) -> Result<Vec<Self>, ConfigError> {
         let Self { document, key, offset, value } = self;
         let DeValue::Array(values) = value else {
@@ -278,7 +278,7 @@ impl<'a> Value<'a> {
     /// Value as a string.
     ///
     /// # Errors
-    /// Not a string.
+    /// The value is not a string.
     pub fn text(&self) -> Result<&str, ConfigError> {
         match &self.value {
             DeValue::String(text) => Ok(text),
@@ -297,7 +297,7 @@ impl<'a> Value<'a> {
     /// One of a few names.
     ///
     /// # Errors
-    /// Not one of these names.
+    /// The value is not one of these names.
     pub fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, ConfigError> {
         let chosen = match &self.value {
             DeValue::String(text) => choices.iter().find(|(name, _)| name == text),
@@ -310,7 +310,7 @@ impl<'a> Value<'a> {
     /// Value as a boolean.
     ///
     /// # Errors
-    /// Not a boolean.
+    /// The value is not a boolean.
     pub fn switch(&self) -> Result<bool, ConfigError> {
         match self.value {
             DeValue::Boolean(is) => Ok(is),
@@ -379,10 +379,10 @@ impl<'a> Value<'a> {
         )))
     }
 
-    /// With a port.
+    /// Address with a port.
     ///
     /// # Errors
-    /// Not such an address.
+    /// The value is not such an address.
     pub fn address(&self) -> Result<SocketAddr, ConfigError> {
         let refused = || self.expected("an IP address with a port is allowed, such as \"192.0.2.7:4001\"");
         let address: SocketAddr = self.text()?.parse().map_err(|_| refused())?;

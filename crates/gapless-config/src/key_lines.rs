@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyLines {
     name: String,
-    /// By full name of key or table.
+    /// Line by the full name of the key or table.
     lines: BTreeMap<String, usize>,
 }
 
@@ -16,12 +16,12 @@ impl KeyLines {
         Self { name: name.to_owned(), lines: BTreeMap::new() }
     }
 
-    /// By its full name.
+    /// Adds `key`, by its full name, at `line`.
     pub fn insert(&mut self, key: String, line: usize) {
         self.lines.insert(key, line);
     }
 
-    /// By its full name.
+    /// Whether `key`, by its full name, exists.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.lines.contains_key(key)

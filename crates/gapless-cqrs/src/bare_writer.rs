@@ -22,7 +22,7 @@ impl BareWriter {
     /// A writer of that model.
     ///
     /// # Errors
-    /// An invalid model.
+    /// The model is invalid.
     pub fn new(model: CommandModel) -> Result<Self, ModelError> {
         let identifiers = Identifiers::new(IdentifierLimits::default());
         let (cache, decision_models) = (AggregateCache::new(None, 0), DecisionModels::new(None, 0));

@@ -30,7 +30,7 @@ impl DeletedEvents {
     /// [`DeletedEvents::read`] with a check of the whole file.
     ///
     /// # Errors
-    /// The same.
+    /// The same as for [`DeletedEvents::read`].
     pub fn check(directory: &Path) -> Result<Option<Self>, BaseFileError> {
         let Some(base) = base_in(directory)? else { return Ok(None) };
         base.check()?;

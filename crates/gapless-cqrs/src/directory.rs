@@ -139,7 +139,7 @@ impl EventDirectory {
     /// Parses `TYPE/ID` as the filter of an aggregate; without names, digits are a `u64`.
     ///
     /// # Errors
-    /// No such type or identifier.
+    /// There is no such type or identifier.
     pub fn aggregate_filter(&self, text: &str) -> Result<EventFilter, NoSuchName> {
         let no = |reason: String| NoSuchName { text: text.to_owned(), reason };
         let (name, id) = text.split_once('/').ok_or_else(|| no("TYPE/ID is expected, as account/7".to_owned()))?;
@@ -377,7 +377,7 @@ pub struct ListedAggregate {
     pub events: u64,
     /// First of them.
     pub first: Position,
-    /// Last of them.
+    /// Position of the last of them.
     pub last: Position,
     /// Time of the last, ns since the epoch.
     pub last_time_ns: u64,
@@ -396,7 +396,7 @@ pub struct EventStatistics {
     pub first: Option<(Position, u64)>,
     /// Last event: position and time, ns since the epoch.
     pub last: Option<(Position, u64)>,
-    /// By key of the aggregates' type.
+    /// Statistics by the key of the aggregates' type.
     pub aggregates: BTreeMap<TypeKey, AggregateStatistics>,
     /// Events by key and version of their type.
     pub types: BTreeMap<(TypeKey, u32), u64>,

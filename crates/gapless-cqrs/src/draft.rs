@@ -20,7 +20,7 @@ pub struct Draft<'a, Command, Reply, Refusal> {
     types: PhantomData<fn() -> (Reply, Refusal)>,
 }
 
-/// With its length even if it is too long to be stored.
+/// Encoded identifier of an aggregate, with its length even if it is too long to be stored.
 #[derive(Clone, Copy)]
 struct EncodedId {
     bytes: [u8; ID_LENGTH_MAX],

@@ -175,10 +175,10 @@ pub(crate) enum AnswerKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommandAnswer<Bytes> {
     pub kind: AnswerKind,
-    /// Of the message in `rest`; [`TypeKey::NONE`] for none.
+    /// Type of the message in `rest`; [`TypeKey::NONE`] if that is no message.
     pub message: TypeKey,
     pub message_version: u32,
-    /// Of the first event, if any.
+    /// Position of the first event, if any.
     pub position: Position,
     pub aggregate_version: u64,
     pub events: u32,

@@ -54,6 +54,7 @@ pub struct EventReader {
     first: TransactionHead,
     from: Position,
     last_time_ns: u64,
+    /// Whether the last frame read ends a transaction, or belongs to none.
     is_between_transactions: bool,
     /// Deletions must not pass this position.
     position: Option<ReaderPosition>,

@@ -25,8 +25,9 @@ pub struct FoundEvents {
     search: FilterSearch,
     positions: Box<dyn PositionSource>,
     reader: EventReader,
+    /// Later positions are not looked up yet.
     through: u64,
-    /// From before `through` was read.
+    /// Value of [`PositionSource::rebuilds`] from before `through` was read.
     rebuilds: u64,
     next: Position,
     read_sequence: Option<u64>,

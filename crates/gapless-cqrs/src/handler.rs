@@ -92,7 +92,7 @@ pub struct HandlerContext<'a> {
 pub(crate) type AggregateTypeRef = (TypeKey, &'static str);
 
 pub(crate) trait Workspace {
-    /// After all changes of the transaction; `None` if the aggregate has no events.
+    /// State of an aggregate after all changes of the transaction; `None` if it has no events.
     fn state(
         &mut self,
         aggregate: AggregateTypeRef,
@@ -118,7 +118,7 @@ pub(crate) trait Workspace {
 
     fn tag(&mut self, name: &str, value: &[u8]);
 
-    /// After all changes of the transaction.
+    /// State of a decision model after all changes of the transaction.
     fn read(&mut self, model: (TypeId, &'static str), id: &[u8]) -> Result<&(dyn Any + Send), InterruptionReason>;
 }
 

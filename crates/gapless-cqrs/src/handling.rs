@@ -20,7 +20,7 @@ struct FollowUps {
     commands: Vec<FollowUp>,
 }
 
-/// To be sent once the handlers' own commands are released: before that they may be truncated.
+/// Commands to be sent once those of their handlers are released: before that they may be truncated.
 #[derive(Default)]
 pub(crate) struct FollowUpQueue {
     /// Approximate.

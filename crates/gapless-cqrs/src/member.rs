@@ -36,7 +36,7 @@ impl CommandMember {
     /// clients share a core.
     ///
     /// # Errors
-    /// The same.
+    /// The same as for [`CommandMember::start`].
     pub fn start_by_hand(
         model: CommandModel,
         options: CommandHostOptions,
@@ -57,7 +57,7 @@ impl CommandMember {
     /// A handle, valid while this member leads. Without threads, a waiting caller has to call `turn`.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn bus(&self, options: &BusOptions) -> Result<CommandBus, HostError> {
         Ok(CommandBus::over(self.replica.connect(ClientOptions::default())?, options)?)
     }

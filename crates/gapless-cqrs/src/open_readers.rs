@@ -22,6 +22,7 @@ impl OpenReaders {
     /// Lowest position of all readers.
     pub fn lowest(&self) -> Option<u64> {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed: readers may move on at any time.
         open.iter().filter_map(Weak::upgrade).map(|position| position.load(Ordering::Relaxed)).min()
     }
 }

@@ -14,7 +14,7 @@ use gapless_wire::Encoding;
 /// state between members.
 ///
 /// # Errors
-/// An invalid model.
+/// The model is invalid.
 pub fn member_service(
     model: CommandModel,
     options: CommandHostOptions,

@@ -152,7 +152,7 @@ impl SnapshotFiles {
     }
 }
 
-/// Only the head, if the length in it differs from the file's.
+/// Reads a file; only its head if the length in it differs from the file's.
 fn read_declared_length(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = checked_file::open(path)?;
     let mut head = Vec::new();

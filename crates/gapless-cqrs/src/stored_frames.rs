@@ -122,7 +122,7 @@ impl StoredFrames {
 
     #[cold]
     fn open(&mut self) -> Result<Replay, JournalError> {
-        // Fails if segments were added or deleted meanwhile.
+        // Fails if segments were added or deleted meanwhile; then the journal is opened again.
         if let Some(reader) = &self.reader
             && let Ok(replay) = reader.replay(self.sequence)
         {

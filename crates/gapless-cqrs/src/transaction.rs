@@ -114,7 +114,7 @@ impl<'a> RecordedEvent<'a> {
     /// `None` if the event is of another type.
     ///
     /// # Errors
-    /// Undecodable, or of an unknown version.
+    /// The bytes do not decode, or have an unknown version.
     pub fn read<E: Message>(&self) -> Result<Option<E>, MessageError> {
         match self.event == const { TypeKey::of(E::TYPE_NAME) } {
             true => E::decode_as(self.version, self.payload).map(Some),
@@ -150,7 +150,7 @@ pub struct RecordedEvents<'a> {
     left: u16,
 }
 
-/// By the head alone.
+/// Whether an encoded transaction has events, by its head alone.
 pub(crate) fn has_events(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.get(COUNT_AT..COUNT_AT + 2).is_none_or(|count| count != [0, 0])
 }

@@ -238,7 +238,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Not for replies: see [`Context::reply_bytes`].
+    /// Stages an output that may be refused for its length. A reply is not: see [`Context::reply_bytes`].
     #[inline]
     fn stage<E: std::fmt::Display>(
         &mut self,

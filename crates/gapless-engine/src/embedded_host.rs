@@ -195,7 +195,7 @@ impl EmbeddedHost {
         self.window.released_sequence()
     }
 
-    /// Only [`EmbeddedHost::turn`] polls it.
+    /// Returns the underlying host. Only [`EmbeddedHost::turn`] polls it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
         &self.host

@@ -51,6 +51,7 @@ pub struct Fold {
     fragments_missing: bool,
     first_fragment: (u64, u64),
     before: SavedState,
+    /// The handlers ran on a leader; the fold applies their transactions.
     applies_transactions: bool,
 }
 
@@ -357,6 +358,7 @@ impl Fold {
         let called = self.call(frame, Trigger::Timer { timer, deadline_ns }, |service, context| {
             service.on_timer(timer, context).map_err(HandlerRefusal::Rejected)
         });
+        // No client waits for a reply, so a refusal is recorded as a dead letter.
         if let ExecutionOutcome::Refused { text: reason, .. } = called? {
             sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
         }

@@ -16,7 +16,7 @@ pub(crate) const HANDLING: &str = "service.handling_sequence";
 /// Sequence of the frame at which the previous process ended; 0 after a clean stop.
 pub(crate) const INTERRUPTED: &str = "service.interrupted_sequence";
 
-/// Of a command ahead of the stream: the sequence that it will get, its session, its number there.
+/// Counters of a command that runs ahead of the stream: the sequence that it will get, its session, its number there.
 const EXECUTING: [&str; 3] =
     ["sequencer.executing_sequence", "sequencer.executing_session", "sequencer.executing_number"];
 /// The same counters, of the previous process.
@@ -44,6 +44,7 @@ pub struct InterruptedFrame {
 #[must_use]
 pub fn interrupted_at(directory: &Path) -> Option<InterruptedFrame> {
     let of = |path: PathBuf| {
+        // An unreadable file counts as missing.
         let values = CountersReader::open(path).and_then(|reader| reader.read()).ok()?;
         let value = |label| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
         let (sequence, before) = (value(HANDLING), value(INTERRUPTED));
@@ -78,6 +79,7 @@ impl fmt::Display for InterruptedSpeculation {
 /// Like [`interrupted_at`], of a service whose handlers run ahead of the stream.
 #[must_use]
 pub fn interrupted_speculation_at(directory: &Path) -> Option<InterruptedSpeculation> {
+    // An unreadable file counts as missing.
     let values = CountersReader::open(StreamLayout::new(directory).counters()).and_then(|reader| reader.read()).ok()?;
     let value = |label: &str| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
     let ([sequence, session, number], before) = (EXECUTING.map(value), INTERRUPTED_AHEAD.map(value));

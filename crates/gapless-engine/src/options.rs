@@ -103,7 +103,8 @@ impl ServiceHostOptions {
         }
     }
 
-    /// For tests of timers: time advances only by [`ServiceHost::advance`](crate::ServiceHost::advance).
+    /// Freezes time, which then advances only by [`ServiceHost::advance`](crate::ServiceHost::advance): for tests of
+    /// timers and timeouts.
     #[must_use]
     pub fn with_manual_time(self) -> Self {
         Self { manual_time: true, ..self }

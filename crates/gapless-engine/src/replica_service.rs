@@ -132,7 +132,7 @@ struct MemberSnapshotJournal {
 impl SnapshotJournal for MemberSnapshotJournal {
     fn sync(&mut self) -> Result<(), EngineError> {
         self.syncer.sync_and_check()?;
-        // For the snapshot, which is written next.
+        // Reserves disk space for the snapshot, which is written next.
         self.syncer.check_disk(DiskOperation::Allocate).map_err(EngineError::system("finding room for a snapshot"))
     }
 

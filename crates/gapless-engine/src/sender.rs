@@ -72,7 +72,7 @@ impl RetryTimer {
 /// The queue is sized for typical replies.
 ///
 /// # Errors
-/// No memory for the queue.
+/// There is no memory for the queue.
 pub(crate) fn of_depth(egress: Egress, depth: usize, waker: Waker) -> Result<(SendQueue, ReplySender), LogError> {
     // At least the longest output: a ring takes messages of up to half its length.
     let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
@@ -82,7 +82,7 @@ pub(crate) fn of_depth(egress: Egress, depth: usize, waker: Waker) -> Result<(Se
 /// Creates a queue of at most `depth` messages, and the agent that empties it.
 ///
 /// # Errors
-/// No memory for the queue.
+/// There is no memory for the queue.
 pub fn detached(
     egress: Egress,
     depth: usize,
@@ -134,6 +134,7 @@ impl SendQueue {
 
     pub(crate) fn flush(&mut self) {
         if std::mem::take(&mut self.dirty) {
+            // The thread's waker checks by itself whether it sleeps.
             let _ = self.writer.publish();
             self.waker.wake();
         }

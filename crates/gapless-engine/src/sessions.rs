@@ -19,7 +19,7 @@ const REFUSAL_TEXT_MAX: usize = 1024;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredReply {
-    /// Last frame of the command; 0 in an empty slot.
+    /// Number of the command's last frame; 0 in an empty slot.
     pub session_seq: u64,
     pub sequence: u64,
     /// Sequenced time, ns since the epoch.
@@ -72,7 +72,7 @@ impl StoredReply {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredNotice {
-    /// From 1.
+    /// Number among the session's notices, from 1.
     pub number: u64,
     pub sequence: u64,
     /// Sequenced time, ns since the epoch.
@@ -98,14 +98,14 @@ pub struct SessionEntry {
     pub replies: Vec<StoredReply>,
     pub notices: VecDeque<StoredNotice>,
     pub last_notice: u64,
-    /// Not part of a snapshot.
+    /// Current connection for replies; not part of a snapshot.
     pub connection: Option<ConnectionId>,
 }
 
 impl SessionEntry {
     #[must_use]
     pub fn find_reply(&self, session_seq: u64) -> Option<&StoredReply> {
-        // Without fragments the slot follows from the number.
+        // Without fragments the slot follows from the number; otherwise search.
         let likely = self.replies.get((session_seq.wrapping_sub(1) % u64::from(self.window_messages)) as usize);
         let likely = likely.filter(|reply| reply.session_seq == session_seq);
         if likely.is_some() {

@@ -104,7 +104,7 @@ fn check_kind(layout: &StreamLayout) -> Result<(), String> {
     .to_owned())
 }
 
-/// Only the owner could read the new files.
+/// Refuses users other than the owner, who could not read the files created by them.
 fn check_user(layout: &StreamLayout) -> Result<(), String> {
     let path = layout.journal();
     let owner = path.metadata().map_err(|error| format!("reading {}: {error}", path.display()))?.uid();
@@ -193,7 +193,7 @@ pub(crate) fn marked(frame: &Frame<'_>) -> Option<u64> {
     }
 }
 
-/// After the last whole message; later fragments were never released, and are truncated.
+/// Appends the mark of `sequence` after the last whole message. Later fragments were never released, and are truncated.
 fn append(journal: &mut Journal, found: &SkipCheck, sequence: u64) -> Result<u64, EngineError> {
     journal.truncate_after(found.last_sequence)?;
     let mark = found.last_sequence + 1;

@@ -32,8 +32,8 @@ pub struct SnapshotRules {
 }
 
 impl SnapshotRules {
-    /// Without an interval it takes no snapshot at a stop either, because a start replays the journal. A service on an
-    /// event stream of others keeps `on_stop`.
+    /// Creates rules for a service with a journal of its own. Without an interval it takes no snapshot at a stop
+    /// either, because a start replays the journal. A service on an event stream of others keeps `on_stop` as given.
     pub(crate) const fn for_own_journal(interval_frames: Option<u64>, on_stop: bool) -> Self {
         Self { interval_frames, on_stop: on_stop && interval_frames.is_some() }
     }
@@ -42,6 +42,7 @@ impl SnapshotRules {
 struct SnapshotJob {
     sequence: u64,
     bytes: Vec<u8>,
+    /// Number of the last request that this snapshot answers.
     serves: u64,
 }
 
@@ -160,7 +161,7 @@ pub struct SnapshotRequests {
 }
 
 impl SnapshotSchedule {
-    /// Last snapshot at `sequence`; requests wake `service`.
+    /// Starts the schedule. It writes to `directory`; the last snapshot is at `sequence`; requests wake `service`.
     ///
     /// # Errors
     /// No thread can be started.
@@ -186,7 +187,8 @@ impl SnapshotSchedule {
         ))
     }
 
-    /// Without a thread: the executor writes the snapshots in its polls.
+    /// Creates the schedule like [`SnapshotSchedule::start`], but without a thread: the executor writes the snapshots
+    /// in its polls.
     pub fn by_hand(
         directory: PathBuf,
         identity: StreamIdentity,
@@ -279,6 +281,7 @@ impl Drop for SnapshotSchedule {
         if let SnapshotWriter::Thread(thread) = &mut self.writer
             && let Some(thread) = thread.take()
         {
+            // A panic of the thread was reported already.
             let _ = thread.join();
         }
     }

@@ -25,7 +25,8 @@ use std::time::Duration;
 pub struct StreamServiceOptions {
     /// Identity in the stream, shared by the service's instances and kept over restarts.
     pub token: u128,
-    /// For this instance's snapshots and dead letters. Without one, each start replays the whole stream.
+    /// Directory of this instance for snapshots and dead letters. Without one, each start replays the stream from its
+    /// first frame.
     pub directory: Option<PathBuf>,
     /// `None`: no snapshots.
     pub snapshot_interval_frames: Option<u64>,
@@ -85,6 +86,7 @@ impl Sink for StreamOutputs {
     }
 
     fn cancel_timer(&mut self, timer: u64, _: u64) {
+        // The sequencer replaces a timer with the same identifier: no cancel is needed.
         let is_replaced =
             matches!(self.queue.back(), Some(StreamOutput::Timer { timer: set, deadline_ns: 1.. }) if *set == timer);
         if !is_replaced {
@@ -269,7 +271,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// Sleeps until there is input, or for `timeout`.
     ///
     /// # Errors
-    /// As of the operating system.
+    /// An error of the operating system.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), EngineError> {
         Ok(self.node.wait(timeout)?)
     }

@@ -64,7 +64,8 @@ pub struct ReleasedTransaction<'a> {
     pub session_seq: u64,
 }
 
-/// Without a writer; for debugging replays and tests.
+/// Creates a fold that applies a stream's transactions to `released`, without a writer; for debugging replays and
+/// tests.
 pub fn fold_of_transactions(released: impl ReleasedTransactions) -> Fold {
     Fold::applying_transactions(Box::new(TransactionService { released: Box::new(released), make_writer: None }))
 }

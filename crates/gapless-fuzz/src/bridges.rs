@@ -56,8 +56,8 @@ pub fn bridge((name, incarnation): (&str, u64)) -> BridgeId {
     BridgeId { name: name.into(), incarnation }
 }
 
-/// For [`records`]: flags, the number of headers, each with the number of its name and the length of its value; the
-/// length of the payload.
+/// Encodes a record for [`records`]: flags, the number of headers, each with the number of its name and the length of
+/// its value; the length of the payload.
 #[must_use]
 pub fn to_bytes(flags: u8, record: &KafkaRecord) -> Vec<u8> {
     let mut bytes = vec![flags, record.headers.len() as u8];
@@ -74,7 +74,7 @@ pub fn to_bytes(flags: u8, record: &KafkaRecord) -> Vec<u8> {
 }
 
 pub const FLAG_PRESENCE: u8 = 1;
-/// After the record, the calls started in the domain end.
+/// Flag of a record after which the calls started in the domain end.
 pub const FLAG_END: u8 = 2;
 pub const FLAG_TOMBSTONE: u8 = 4;
 

@@ -29,7 +29,7 @@ pub struct ArchiveOptions {
     /// On any file system; created if missing. Several journals may share it.
     pub place: PathBuf,
     pub form: ArchiveFormat,
-    /// Only segments whose frames are all before this sequence; `None`: all that can be.
+    /// Archive only segments whose frames are all before this sequence; `None` archives all that it can.
     pub before_sequence: Option<u64>,
 }
 
@@ -101,7 +101,7 @@ pub fn archive(
     Ok(report)
 }
 
-/// Last sequence, or the reason why the segment cannot be archived.
+/// Returns the last sequence of a segment that can be archived, or the reason why it cannot.
 fn end_of(survey: &Survey, index: usize, before_sequence: Option<u64>) -> Result<u64, String> {
     let (found, next) = (&survey.segments[index], survey.segments.get(index + 1));
     let next = next.filter(|next| next.has_final_name).ok_or("it is the newest, or the next has no name yet")?;

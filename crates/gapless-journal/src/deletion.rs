@@ -60,6 +60,7 @@ impl SharedJournal {
         remove_if_there(&self.segment_path(first_sequence))?;
         crash_point("deletion_after_segment");
         if let Some(stub) = stub {
+            // The archive may be read-only at present.
             if let Err(error) = stub.remove_segment() {
                 waits(maintenance, first_sequence, &error);
                 return Ok(false);

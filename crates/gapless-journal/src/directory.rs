@@ -33,7 +33,7 @@ pub struct DirectoryLock {
 
 type DeviceAndInode = (u64, u64);
 
-/// Of this process: taking one of them again fails at once.
+/// Locks held by this process; taking one of them again fails at once.
 fn held_locks() -> MutexGuard<'static, Vec<DeviceAndInode>> {
     static HELD: Mutex<Vec<DeviceAndInode>> = Mutex::new(Vec::new());
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
@@ -104,7 +104,7 @@ fn replace_shared_lock(path: &Path) -> Result<File, JournalError> {
     Ok(file)
 }
 
-/// With a hint for a lock file that is shared by a hard link.
+/// Returns the holder's name, with a hint for a lock file that is shared by a hard link.
 fn holder(mut file: File) -> String {
     let holder = holder_in(&mut file);
     match file.metadata() {
@@ -130,9 +130,9 @@ pub(crate) struct SurveyedSegment {
     pub(crate) synced: Option<MarkValue>,
     pub(crate) sync_failed: bool,
     pub(crate) segment_records: SegmentRecords,
-    /// Of the frame before the first and of the last frame; 0 if unknown.
+    /// Time stamps of the frame before the first and of the last frame; 0 if unknown.
     pub(crate) times_ns: (u64, u64),
-    /// If archived, `path` is the stub, and `file_length` the segment's.
+    /// Location of its frames if it is archived; then `path` is its stub. `file_length` is the segment's.
     pub(crate) archived: Option<Arc<ArchiveLocation>>,
 }
 
@@ -222,14 +222,15 @@ impl Survey {
 /// Far above any real journal, so that sums cannot overflow.
 const SEQUENCE_MAX: u64 = u64::MAX / 2;
 
-/// If a segment may have been archived meanwhile.
+/// Attempts of a survey when a segment may have been archived meanwhile.
 const MOVED_ATTEMPTS_MAX: usize = 10;
-/// If a live writer changes the directory.
+/// Attempts of a survey when a live writer changes the directory.
 const SURVEY_ATTEMPTS_MAX: usize = 100;
 
 pub(crate) fn survey(directory: &Path, expected_stream: Option<u128>) -> Result<Survey, JournalError> {
     for attempt in 1..=SURVEY_ATTEMPTS_MAX {
         let Some(survey) = survey_once(directory, expected_stream)? else { continue };
+        // A permanent gap is reported by the callers.
         if attempt >= MOVED_ATTEMPTS_MAX || !survey.may_have_moved() {
             return Ok(survey);
         }

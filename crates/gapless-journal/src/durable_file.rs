@@ -69,7 +69,7 @@ impl FileReplacement {
     /// Replaces the file's permissions.
     ///
     /// # Errors
-    /// As of the system.
+    /// An error of the operating system.
     pub fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         self.file.set_permissions(permissions)
     }
@@ -92,7 +92,7 @@ impl FileReplacement {
     /// Appends the contents of another file.
     ///
     /// # Errors
-    /// As of the system.
+    /// An error of the operating system.
     pub fn copy_from(&mut self, mut file: &File) -> io::Result<u64> {
         self.is_synced = false;
         io::copy(&mut file, &mut self.file)
@@ -143,7 +143,7 @@ impl Write for FileReplacement {
 impl Drop for FileReplacement {
     fn drop(&mut self) {
         if !self.is_in_place {
-            // The next attempt overwrites it.
+            // If the file cannot be removed, the next attempt overwrites it.
             let _removed = self.folder.remove(&self.temporary);
         }
     }

@@ -47,7 +47,7 @@ pub(crate) struct ValidSegment {
     /// Rebuilt if the segment was scanned: slot, sequence, position.
     pub(crate) index: Option<Vec<(usize, u64, usize)>>,
     pub(crate) segment_records: SegmentRecords,
-    /// Of the last frame, or of the frame before an empty segment; 0 if unknown.
+    /// Time stamp of the last frame, or of the frame before the first in an empty segment; 0 if unknown.
     pub(crate) last_timestamp_ns: u64,
 }
 
@@ -140,6 +140,7 @@ pub(crate) fn good_mark(
 
 struct SegmentEvaluation {
     kept: ValidSegment,
+    /// Reason for the end of the journal in this segment; `None` if it continues in the next.
     fault: Option<FrameFault>,
     frames_scanned: u64,
 }

@@ -88,7 +88,7 @@ fn checksum(file: &File, path: &Path, from: u64, to: u64) -> Result<u32, Journal
     Ok(crc32c(&bytes))
 }
 
-/// From the file, not the mapping: missing bytes give an error instead of a signal.
+/// Reads from the file, not from the mapping: missing bytes give an error instead of a signal.
 fn read(file: &File, path: &Path, bytes: &mut [u8], position: u64) -> Result<(), JournalError> {
     file.read_exact_at(bytes, position).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {

@@ -12,7 +12,7 @@ impl<'a> FrameBatch<'a> {
         Self { bytes, first_sequence }
     }
 
-    /// With padding, in the format of a window.
+    /// Returns the frames with their padding, in the format of a window.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes

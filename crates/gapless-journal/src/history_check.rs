@@ -20,7 +20,8 @@ impl FilePoint {
 }
 
 impl JournalReader {
-    /// As far as the journal still has the evidence.
+    /// Checks that the file of `point` and this journal come from one history, as far as the journal still has the
+    /// evidence.
     ///
     /// # Errors
     /// [`JournalError::OtherHistory`], or damage before the frame.
@@ -57,6 +58,7 @@ impl JournalReader {
         }
         let mut replay = match self.replay(sequence) {
             Ok(replay) => replay,
+            // Retention has deleted it meanwhile.
             Err(JournalError::NotHeld { first, .. }) if sequence < first => return Ok(None),
             Err(error) => return Err(error),
         };

@@ -23,13 +23,15 @@ pub(crate) fn record(words: &[AtomicU64], slot: usize, sequence: u64, position: 
 pub(crate) fn clear_from(words: &[AtomicU64], position: usize) {
     for entry in words.chunks_exact(2) {
         if read(entry).1 >= position as u64 {
+            // Relaxed: as in `record`.
             entry[0].store(0, Ordering::Relaxed);
             entry[1].store(0, Ordering::Relaxed);
         }
     }
 }
 
-/// Without the first batch's entry, recovery rebuilds the index. Records may precede that batch.
+/// Tells whether the first batch has its entry, without which recovery rebuilds the index. Records may precede that
+/// batch.
 pub(crate) fn is_begun(words: &[AtomicU64], first_sequence: u64, frames_offset: usize) -> bool {
     let mut used = words.chunks_exact(2).map(read).filter(|&(sequence, _)| sequence != 0);
     used.next().is_some_and(|(sequence, position)| sequence == first_sequence && position >= frames_offset as u64)
@@ -78,6 +80,7 @@ pub(crate) fn count_bad(
 }
 
 fn read(entry: &[AtomicU64]) -> (u64, u64) {
+    // Relaxed: as in `record`.
     (u64::from_le(entry[0].load(Ordering::Relaxed)), u64::from_le(entry[1].load(Ordering::Relaxed)))
 }
 

@@ -19,11 +19,11 @@ pub struct SegmentInfo {
     /// In the directory from 1, counting deleted ones.
     pub number: u64,
     pub first_sequence: u64,
-    /// By its mark; `None` if damaged.
+    /// Last sequence by its journaled mark; `None` if the mark is damaged.
     pub journaled_sequence: Option<u64>,
     /// Position of the damaged slot of the journaled mark, if the other is intact.
     pub damaged_slot_position: Option<u64>,
-    /// By its mark; `None` if damaged.
+    /// Last sequence by its synced mark; `None` if the mark is damaged.
     pub synced_sequence: Option<u64>,
     /// Bytes.
     pub frame_length_max: u32,
@@ -33,7 +33,7 @@ pub struct SegmentInfo {
     pub length_bytes: u64,
     /// Frames and records by the journaled mark.
     pub used_bytes: u64,
-    /// By the records mark.
+    /// Set by the records mark if it has consensus records.
     pub has_records: bool,
     /// Newest one, by the records mark.
     pub checkpoint_position: Option<u64>,
@@ -42,7 +42,7 @@ pub struct SegmentInfo {
     /// First frame, ns since the epoch.
     pub opened_ns: u64,
     pub sync_failed: bool,
-    /// If archived, `path` is the stub.
+    /// Location of its frames if they are archived; then `path` is its stub.
     pub archived: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ pub struct JournalInfo {
     pub stream_id: u128,
     /// Drawn when the directory was created.
     pub incarnation: u64,
-    /// Last written on this boot of this machine.
+    /// Set if it was last written on this boot of this machine.
     pub is_same_boot: bool,
     /// The mark, and the sequence up to which it vouches for every frame.
     pub good_mark: (MarkName, u64),
@@ -70,13 +70,13 @@ impl JournalInfo {
         self.segments.first().map_or(0, |segment| segment.first_sequence)
     }
 
-    /// By any journaled mark; one before the first in an empty journal.
+    /// Returns the last sequence by any journaled mark; one before the first in an empty journal.
     #[must_use]
     pub fn journaled_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|segment| segment.journaled_sequence).max().unwrap_or(0)
     }
 
-    /// By any synced mark; 0 without one.
+    /// Returns the last sequence by any synced mark; 0 without one.
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
         self.segments.iter().filter_map(|segment| segment.synced_sequence).max().unwrap_or(0)
@@ -92,10 +92,10 @@ impl JournalInfo {
 pub struct VerifyReport {
     pub info: JournalInfo,
     pub frames: u64,
-    /// With padding.
+    /// Length of these frames with padding, bytes.
     pub frame_bytes: u64,
     pub records: u64,
-    /// With padding.
+    /// Length of these records with padding, bytes.
     pub record_bytes: u64,
     pub newest_checkpoint: Option<(PathBuf, u64)>,
     /// Can be replayed from the first without a gap; one before the first in an empty journal.
@@ -107,9 +107,9 @@ pub struct VerifyReport {
     /// Intact frames and records after the end, which opening for writing removes. Only on another boot than the
     /// writer's.
     pub intact_after_end: u64,
-    /// By a mark, or a file next to the journal.
+    /// Highest sequence that a mark or a file next to the journal vouches for.
     pub vouched_sequence: u64,
-    /// Only slow down a search.
+    /// Index entries without a frame: they slow down a search, and are otherwise harmless.
     pub bad_index_entries: u64,
 }
 
@@ -155,7 +155,8 @@ pub fn info_in(directory: impl Into<PathBuf>, environment: JournalEnvironment) -
     info_of(&JournalReader::open_in(directory, environment)?)
 }
 
-/// After a bad frame it continues with the next segment.
+/// Reads and checks every frame of the journal of `directory`. After a bad frame it continues with the next segment, so
+/// that the report has every damaged segment.
 ///
 /// # Errors
 /// As [`JournalReader::open`]; damaged frames are in the report.

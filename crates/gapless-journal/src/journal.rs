@@ -54,6 +54,7 @@ pub struct Journal {
     pub(crate) position: usize,
     pub(crate) limit: usize,
     pub(crate) active_first_sequence: u64,
+    /// Position from which a batch must write an index entry or wake a helper.
     threshold: usize,
     next_index_position: usize,
     wake_position: usize,
@@ -70,7 +71,7 @@ pub struct Journal {
     pub(crate) published_records: SegmentRecords,
     pub(crate) records_appended: u64,
     pub(crate) records_journaled: u64,
-    /// After opening, true if one may follow the last frame.
+    /// A record follows the last frame; after opening, one may.
     pub(crate) has_record_after_last: bool,
     pub(crate) record: Vec<u8>,
 }
@@ -220,7 +221,7 @@ impl Journal {
         &self.shared.options.directory
     }
 
-    /// For a writer with nothing to append.
+    /// Checks that the journal and its helper threads have not failed: for a writer with nothing to append.
     ///
     /// # Errors
     /// [`JournalError::FileLost`], [`JournalError::Poisoned`].

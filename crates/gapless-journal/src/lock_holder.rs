@@ -17,6 +17,7 @@ pub fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
 
 pub fn holder_in(file: &mut File) -> String {
     let mut text = Vec::new();
+    // Limited, because any process may have written the file.
     let read = file.take(256).read_to_end(&mut text);
     let text = std::str::from_utf8(&text).unwrap_or_default();
     let text: String = text.trim().chars().filter(|c| !c.is_control()).collect();

@@ -68,8 +68,8 @@ fn read_slot<W: MarkWord>(slot: &[W]) -> Option<MarkValue> {
 /// `None` if both slots are damaged, or never written.
 pub(crate) fn read<W: MarkWord>(words: &[W]) -> Option<MarkValue> {
     assert_eq!(words.len(), MARK_WORDS, "a mark has {MARK_WORDS} words");
-    // Never written, since the first write sets a generation for good. Do not wait for a writer: a directory may have
-    // many such segments.
+    // All words are zero only before the first write, which sets a generation for good. Do not wait for a writer: a
+    // directory may have many such segments.
     if words.iter().all(|word| word.load_acquire() == 0) {
         return None;
     }
@@ -121,8 +121,8 @@ impl MarkWriter {
         slot[3].store_release(check_word(first, second, generation));
     }
 
-    /// For a write through the file: byte offset in the mark, and the bytes. In a partial write the check word does not
-    /// match.
+    /// Prepares a write through the file: returns the byte offset in the mark and the bytes. A reader of a partial
+    /// write sees a check word that does not match the values.
     pub(crate) fn next_slot(&mut self, first: u64, second: u64) -> (usize, [u8; SLOT_WORDS * 8]) {
         let (start, generation) = self.next();
         let mut bytes = [0; SLOT_WORDS * 8];

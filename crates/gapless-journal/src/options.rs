@@ -25,7 +25,7 @@ pub enum Flush {
 /// New segments that are filled with zeros and synced before use, at the cost of writing their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Zeroing {
-    /// Unless the file system cannot reserve blocks otherwise.
+    /// No segment, unless the file system cannot reserve blocks otherwise.
     #[default]
     None,
     /// Pages and blocks then exist before the frames come.
@@ -59,7 +59,7 @@ impl Zeroing {
 pub struct Retention {
     /// Total length, bytes.
     pub bytes_max: Option<u64>,
-    /// Since the last frame, ns.
+    /// Delete segments whose last frame was appended longer ago than this, ns.
     pub age_max_ns: Option<u64>,
 }
 
@@ -120,10 +120,11 @@ pub struct JournalOptions {
     pub zeroing: Zeroing,
     /// Default mapped.
     pub flush: Flush,
-    /// For each commit and sync. Written needs a system call, but then a sync does not write-protect the header page,
-    /// which would make the next store of each processor fault; this suits tier `sync`. Default mapped.
+    /// Way of the marks to the header page, after each commit and sync. Mapped needs no system call. Written needs one,
+    /// but then a sync does not write-protect that page, which would make the next store of each processor fault; this
+    /// suits tier `sync`. Default mapped.
     pub marks: Flush,
-    /// For [`Flush::Write`]. Default 8192.
+    /// Length of the write buffer in bytes, for [`Flush::Write`]. Default 8192.
     pub write_buffer_bytes: usize,
     /// Empty the buffer at each [`crate::Journal::commit_buffered`]. Default false.
     pub flush_on_commit: bool,
@@ -136,7 +137,7 @@ pub struct JournalOptions {
     pub populate_ahead_bytes: u64,
     /// Default the tail.
     pub check: RecoveryCheck,
-    /// Of a new journal. Default 1.
+    /// Sequence of the first frame of a new journal. Default 1.
     pub first_sequence: u64,
     /// Files next to the journal: one of another history is refused without a change. Default none.
     pub points: Vec<FilePoint>,
@@ -214,7 +215,7 @@ pub struct FilePoint {
     pub identity: Option<(u128, u64)>,
     /// Last frame that the file covers; 0 for none.
     pub sequence: u64,
-    /// Of that frame, ns since the epoch; `None` if the file is unreadable.
+    /// Time stamp of that frame, ns since the epoch; `None` if the file is unreadable.
     pub timestamp_ns: Option<u64>,
 }
 

@@ -131,7 +131,7 @@ impl JournalReader {
     /// Returns the last sequence that opening for writing would keep. Changes nothing.
     ///
     /// # Errors
-    /// As of opening it.
+    /// Errors of opening it.
     pub fn recoverable_sequence(&self) -> Result<u64, JournalError> {
         self.survey.check_complete(&self.directory)?;
         let evaluation = evaluate(&self.survey, &self.environment, RecoveryCheck::Tail)?;

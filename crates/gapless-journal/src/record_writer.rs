@@ -43,7 +43,8 @@ impl Journal {
         self.syncer().sync()
     }
 
-    /// Since the opening, counting a new directory's first. Consensus writes a checkpoint when the number has risen.
+    /// Returns how many segments this journal has begun since it was opened, counting the first one of a new directory.
+    /// Consensus writes a checkpoint when the number has risen.
     #[must_use]
     pub fn segments_begun(&self) -> u64 {
         self.segments_begun
@@ -106,7 +107,8 @@ impl Journal {
         self.last_sequence >= self.active_first_sequence
     }
 
-    /// Only for positions that a journaled mark covers.
+    /// Writes the records mark of the active segment, and informs retention. Only for positions that a journaled mark
+    /// covers.
     #[cold]
     pub(crate) fn publish_held(&mut self) {
         let (first, second) = self.segment_records.to_words();

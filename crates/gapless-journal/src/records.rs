@@ -70,7 +70,8 @@ pub(crate) enum SegmentRecords {
 }
 
 impl SegmentRecords {
-    /// Only a hint if the segment may be damaged: a damaged mark reads like one that was never written.
+    /// Reads the records mark. It is only a hint if the segment may be damaged: a damaged mark reads like one that was
+    /// never written.
     pub(crate) fn read(mapping: &FileMapping) -> Self {
         match mark::read(mapping.mark(RECORDS_MARK_OFFSET)) {
             None => Self::Empty,
@@ -133,7 +134,8 @@ impl SkippedRecords {
     }
 }
 
-/// Only on another boot than the writer's; opening the journal for writing truncates there.
+/// Reason why a replay ended before the journal's bytes. Only on another boot than the writer's; opening the journal
+/// for writing truncates there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayStop {
     pub segment: PathBuf,

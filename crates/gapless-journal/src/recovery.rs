@@ -376,7 +376,8 @@ fn restore_active(
     Ok((segment, position, kept_tail))
 }
 
-/// To a reader, a frame above the header's limit is damage.
+/// Raises the frame limit in the header of the active segment to that of the options: to a reader, a frame above the
+/// header's limit is damage.
 fn admit_longer_frames(
     options: &JournalOptions,
     found: &SurveyedSegment,
@@ -456,7 +457,7 @@ fn write_times_mark(segment: &Segment, kept: &ValidSegment, (before_ns, last_ns)
     }
 }
 
-/// After a failed fdatasync the kernel may consider the frames written.
+/// Rewrites frames, because after a failed fdatasync the kernel may consider them written.
 fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
     let mut buffer = vec![0; 1 << 20];
     let mut position = from;

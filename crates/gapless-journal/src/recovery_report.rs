@@ -6,7 +6,7 @@ use crate::error::{FrameFault, MarkName};
 #[derive(Clone, Debug)]
 pub struct RecoveryReport {
     pub is_new: bool,
-    /// Last written on this boot of this machine.
+    /// Set if the journal was last written on this boot of this machine.
     pub is_same_boot: bool,
     /// The mark, and the sequence up to which it vouches for every frame.
     pub good_mark: (MarkName, u64),
@@ -22,7 +22,7 @@ pub struct RecoveryReport {
     pub repaired_marks: Vec<RepairedMark>,
     /// Segments that were never in use.
     pub removed: Vec<PathBuf>,
-    /// Of this and earlier recoveries; the journal never deletes them.
+    /// Files with removed bytes, of this and earlier recoveries; the journal never deletes them.
     pub removed_tail_files: Vec<PathBuf>,
 }
 

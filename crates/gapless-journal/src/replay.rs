@@ -26,7 +26,7 @@ use view::SegmentView;
 /// are not requested, because they may be the only ones that are read.
 const READ_AHEAD_LENGTH_MAX: usize = 4 << 20;
 const READ_AHEAD_LENGTH_MIN: usize = 64 << 10;
-/// After a seek; doubles each time.
+/// Length checked ahead after a seek; doubles each time.
 const CHECK_AHEAD_LENGTH_MIN: usize = 512;
 /// Segments that stay mapped while a replay visits others.
 const OTHERS_MAX: usize = 64;
@@ -42,8 +42,10 @@ pub struct Replay {
     current: OpenSegment,
     others: Vec<OpenSegment>,
     position: usize,
+    /// Frames before this position are checked.
     checked_until: usize,
     view: SegmentView,
+    /// Frames may be read up to this position.
     limit: usize,
     read_ahead_until: usize,
     read_ahead_length: usize,
@@ -52,6 +54,7 @@ pub struct Replay {
     next_unchecked: u64,
     until: u64,
     stop: Option<ReplayStop>,
+    /// Generation of the journaled mark when the limit was taken from it.
     limit_generation: u64,
     /// Vouched for by a synced mark; see `GoodMark`.
     synced_position: Option<(u64, u64)>,
@@ -306,6 +309,7 @@ impl Replay {
             (self.next_sequence, self.next_unchecked) = (near, near);
             self.read_ahead_until = position;
         }
+        // Frames from `sequence` on are read later: the caller may set a limit first.
         let until = self.until;
         self.until = until.min(sequence.saturating_sub(1));
         while self.next_sequence < sequence {

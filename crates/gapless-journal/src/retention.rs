@@ -95,6 +95,7 @@ impl SharedJournal {
         match (active, rolled) {
             (Some(active), _) => self.sync_written(&active),
             (None, Some(rolled)) => self.sync_file(&rolled.file, || self.segment_path(first_sequence)),
+            // Synced when it was taken off the list.
             (None, None) => Ok(()),
         }
     }

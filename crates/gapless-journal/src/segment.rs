@@ -115,6 +115,7 @@ pub(crate) struct SegmentPreparation {
     file: File,
     path: PathBuf,
     header: FixedHeader,
+    /// End of the zeroed bytes; the segment's length if no zeros are required.
     zeroed_until: u64,
 }
 

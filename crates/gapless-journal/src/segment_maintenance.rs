@@ -32,6 +32,7 @@ impl SharedJournal {
                 return Ok(prepared);
             }
             if self.prepare_step(&mut maintenance)? {
+                // There may be no helper thread to do this.
                 self.give_final_names(&mut maintenance)?;
                 while self.unmap_step(&mut maintenance) {}
                 while self.segment_list().rolled.len() > ROLLED_MAX {
@@ -41,8 +42,8 @@ impl SharedJournal {
         }
     }
 
-    /// From half of the active segment on; not earlier, because a helper that writes zeros takes time from the writer's
-    /// core.
+    /// Tells whether to prepare the next segment: from half of the active one on. Not earlier, even if writing zeros
+    /// takes long, because a helper that writes them takes time from the writer's core.
     pub(crate) fn wants_preparation(&self) -> bool {
         let list = self.segment_list();
         let half = list.active.header.segment_length / 2;
@@ -134,7 +135,7 @@ impl SharedJournal {
         }
     }
 
-    /// If the sync fails, no more frames are synced.
+    /// Syncs the list of required segments. If that fails, no more frames are synced.
     pub(crate) fn set_history(
         &self,
         maintenance: &mut SegmentMaintenance,
@@ -221,6 +222,7 @@ impl SharedJournal {
         self.sync_file(&rolled.file, path)?;
         let active = {
             let mut list = self.segment_list();
+            // Another thread may have synced and removed it meanwhile.
             if list.rolled.front().is_some_and(|front| front.first_sequence == rolled.first_sequence) {
                 list.rolled.pop_front();
             }

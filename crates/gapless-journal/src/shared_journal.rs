@@ -38,7 +38,7 @@ pub(crate) struct SegmentEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct RolledSegment {
     pub(crate) file: Arc<File>,
-    /// Until the helper removes the mapping, which takes long.
+    /// Mapping, until the helper thread removes it, which takes long.
     pub(crate) segment: Option<Arc<Segment>>,
     pub(crate) first_sequence: u64,
     pub(crate) last_sequence: u64,

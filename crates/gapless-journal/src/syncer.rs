@@ -72,12 +72,14 @@ impl Syncer {
             let is_synced = |file: &Arc<File>| rolled.iter().any(|synced| Arc::ptr_eq(&synced.file, file));
             shared.segment_list().rolled.retain(|each| !is_synced(&each.file));
             shared.move_synced(&active, target, synced_position)?;
+            // Relaxed: as above.
             shared.synced_records.store(records, Ordering::Relaxed);
             return Ok(self.synced_sequence());
         }
     }
 
-    /// For a caller that then writes a state or a snapshot above the journal.
+    /// Syncs like [`Syncer::sync`], and checks that the journal's files still exist: for a caller that then writes a
+    /// state or a snapshot above the journal.
     ///
     /// # Errors
     /// As [`Syncer::sync`]; [`JournalError::FileLost`].
@@ -98,7 +100,7 @@ impl Syncer {
         self.shared.sync_file(&active.file, || active.path())
     }
 
-    /// For a file next to the journal.
+    /// Asks the journal's disk for permission, for a file next to the journal.
     ///
     /// # Errors
     /// Error to return instead of doing the work.
@@ -108,11 +110,13 @@ impl Syncer {
 
     #[must_use]
     pub fn synced_sequence(&self) -> u64 {
+        // Acquire: pairs with the release of `move_synced`.
         self.shared.synced_sequence.0.load(Ordering::Acquire)
     }
 
     #[must_use]
     pub fn journaled_sequence(&self) -> u64 {
+        // Acquire: pairs with the release of `move_mark`.
         self.shared.journaled_sequence.0.load(Ordering::Acquire)
     }
 
@@ -137,7 +141,7 @@ impl SharedJournal {
                 let end = (mark.first & !SEALED_BIT) as usize;
                 self.sync_by(|| active.mapping.sync(0..end), path)
             }
-            // The end of the frames is unknown.
+            // Without the mark the end of the frames is unknown, so sync everything.
             (Flush::Mapped, None) | (Flush::Write, _) => self.sync_file(&active.file, path),
         }
     }

@@ -191,7 +191,7 @@ fn records_before(segment: &Segment, kept: SegmentEntry, position: usize) -> Res
     match kept.segment_records {
         SegmentRecords::Empty => return Ok(SegmentRecords::Empty),
         SegmentRecords::Checkpoint { position: at, .. } if at < position as u64 => return Ok(kept.segment_records),
-        // Some records are truncated, perhaps all.
+        // Some records are truncated, perhaps all: scan the frames before `position`.
         SegmentRecords::Records | SegmentRecords::Checkpoint { .. } => {}
     }
     let mapping = crate::mapping::FileMapping::read_only(&segment.file, segment.header.segment_length as usize)

@@ -26,7 +26,7 @@ pub(crate) struct SegmentUnpacker {
 
 #[derive(Debug)]
 struct UnpackedSegment {
-    /// With holes where it is not unpacked yet.
+    /// The segment, with holes where it is not unpacked yet.
     memory: File,
     pieces: Arc<[CompressedPiece]>,
     is_unpacked: Box<[AtomicBool]>,
@@ -69,6 +69,7 @@ impl SegmentUnpacker {
                 let mut bytes = unpoisoned(bytes.lock());
                 let piece_bytes = piece.unpack(&self.stored)?;
                 memory.write_all_at(&piece_bytes, piece.position)?;
+                // Another thread may have been faster, with the same bytes.
                 if !is_unpacked.swap(true, Ordering::Release) {
                     *bytes += piece_bytes.len() as u64;
                 }

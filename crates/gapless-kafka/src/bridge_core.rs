@@ -43,6 +43,7 @@ enum CorePhase {
     Reading,
     /// Requests are taken; the own lease is not read yet.
     Joining,
+    /// The own lease was read, and with it all that were written before.
     Serving,
     /// Requests in flight may end until then, monotonic ns.
     Stopping {
@@ -51,6 +52,7 @@ enum CorePhase {
     /// The tombstone is on its way.
     Leaving {
         until_ns: u64,
+        /// The tombstone is on its way; the bridge ends then at the latest.
         is_delivered: bool,
     },
     Ended,

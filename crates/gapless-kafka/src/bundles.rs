@@ -39,6 +39,7 @@ pub struct Bundles {
     nonempty: Vec<Arc<str>>,
     unreported_records: HashMap<u64, (Arc<str>, Vec<DeliveryToken>)>,
     last: u64,
+    /// A request that was withheld, whose further records are withheld, too.
     withheld: Option<DeliveryToken>,
 }
 

@@ -95,7 +95,7 @@ pub enum Compression {
 /// Place of a value that is secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSource {
-    /// Without line breaks at its end.
+    /// The text of a file, without line breaks at its end.
     File(PathBuf),
     Environment(String),
 }

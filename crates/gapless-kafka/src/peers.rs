@@ -32,6 +32,7 @@ pub(crate) struct PeerBridge {
     pub(crate) load: CallLoad,
     by_route: HashMap<Arc<str>, u32>,
     heard_ns: u64,
+    /// Time of the first ping that was not answered.
     unanswered_ns: Option<u64>,
 }
 
@@ -39,6 +40,7 @@ pub(crate) struct PeerBridge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerState {
+    /// The lease is good, and the inbox is read as far as known.
     Alive,
     Silent,
     /// The lease is good, but pings are not answered.

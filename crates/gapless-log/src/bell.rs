@@ -99,7 +99,8 @@ impl Bell {
         // In one step with the epoch: a ring that consumes this announcement ends the sleep at once.
         let announced = |sleepers: Sleepers| Some(Sleepers { asleep: sleepers.asleep.saturating_add(1), ..sleepers });
         let epoch = Sleepers::change(word, announced).map_or(0, |before| before.epoch);
-        // SeqCst: pairs with the fence in `ring`.
+        // SeqCst: pairs with the fence in `ring`. Either the caller sees the announcement, or this worker sees the
+        // work.
         fence(Ordering::SeqCst);
         let found = found_work();
         if !found {
@@ -125,11 +126,13 @@ impl Bell {
     /// does not take.
     #[must_use]
     pub fn end_look(&self) -> bool {
+        // Acquire: sees the work for which it was spared a ring.
         self.region.word(LOOKING).swap(0, Ordering::AcqRel) == SPARED
     }
 
     fn spare_ring(&self) -> bool {
         let word = self.region.word(LOOKING);
+        // Relaxed: confirmed in the next step.
         if word.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -144,6 +147,7 @@ impl Bell {
         let asleep = u16::try_from(asleep).unwrap_or(u16::MAX);
         let announced = |sleepers: Sleepers| Some(Sleepers { asleep, rung: sleepers.rung.min(asleep), ..sleepers });
         let before = Sleepers::change(self.region.word(TASKS), announced);
+        // SeqCst: as in `park`.
         fence(Ordering::SeqCst);
         before.is_some_and(|before| before.rung > asleep)
     }
@@ -160,14 +164,17 @@ impl Bell {
     /// Announces how many handlers wait for the withdrawal of their calls, under the instance's lock; a handler must
     /// check its claim once more after this.
     pub fn announce_watchers(&self, waiting: usize) {
+        // Relaxed: ordered by the fence.
         self.region.word(WATCHERS).store(waiting as u64, Ordering::Relaxed);
-        // SeqCst: pairs with the fence in `has_watchers`.
+        // SeqCst: pairs with the fence in `has_watchers`. Either the handler sees the withdrawal, or the caller sees
+        // the announcement.
         fence(Ordering::SeqCst);
     }
 
-    /// After a withdrawal: whether to write the instance's eventfd.
+    /// Caller, after a withdrawal: reports whether to write the instance's eventfd, because a handler may wait for it.
     #[must_use]
     pub fn has_watchers(&self) -> bool {
+        // SeqCst: pairs with the fence in `announce_watchers`.
         fence(Ordering::SeqCst);
         self.region.word(WATCHERS).load(Ordering::Relaxed) != 0
     }
@@ -175,6 +182,7 @@ impl Bell {
     /// A hint, for the choice of an instance: a thread or a task sleeps that was not rung, or a thread looks for work.
     #[must_use]
     pub fn is_anyone_idle(&self) -> bool {
+        // Relaxed: a hint that synchronises nothing.
         self.region.word(LOOKING).load(Ordering::Relaxed) != 0
             || [THREADS, TASKS].iter().any(|word| {
                 let word = self.region.word(*word).load(Ordering::Relaxed);
@@ -185,6 +193,7 @@ impl Bell {
     /// Caller, after publishing work: wakes one sleeping worker that was not rung, unless a worker is looking for work.
     #[must_use]
     pub fn ring(&self) -> Rung {
+        // SeqCst: pairs with the fences in `park` and `announce_tasks`.
         fence(Ordering::SeqCst);
         if self.spare_ring() {
             return Rung::Thread;

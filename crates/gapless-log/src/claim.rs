@@ -132,6 +132,7 @@ pub enum Withdrawal {
         holder: u32,
     },
     Answered,
+    /// The slot does not hold this request.
     Lost,
 }
 
@@ -175,7 +176,7 @@ impl<'a> Claim<'a> {
     #[inline]
     pub fn offer(self, generation: u32, target: u32, spins: bool) {
         let flags = if spins { SPINS_FLAG } else { 0 };
-        // Release: pairs with the Acquire of `load` and `claim`.
+        // Release: an instance that sees the offer sees the request (pairs with the Acquire of `load` and `claim`).
         self.0.store(ClaimWord::new(generation, target, flags, ClaimState::Offered).0, Ordering::Release);
     }
 
@@ -331,6 +332,7 @@ impl<'a> Claim<'a> {
     /// Owner, after the death of every process that could hold it, or after reading the answer.
     #[inline]
     pub fn free(self, generation: u32) {
+        // Release: a thread that sees the word free or offered again has no access to the old request.
         self.0.store(ClaimWord::new(generation, 0, 0, ClaimState::Free).0, Ordering::Release);
     }
 }

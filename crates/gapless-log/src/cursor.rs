@@ -8,7 +8,7 @@ use gapless_wire::{HEADER_LENGTH, aligned_length};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Only for the journaler, the replicator and the leader of state replication.
+    /// All appended frames: only for the journaler, the replicator and the leader of state replication.
     Appended,
     /// Frames that have reached the stream's tier: for everyone else.
     Released,
@@ -24,9 +24,10 @@ pub(crate) struct Gate {
     truncations: AtomicU64,
 }
 
+/// Position of a dropped cursor, which gates nothing.
 const ABANDONED: u64 = u64::MAX;
 
-/// For scope [`Scope::Released`], whose frames cannot be truncated.
+/// Value of `noted` for scope [`Scope::Released`], whose frames cannot be truncated.
 const UNCONCERNED: u64 = u64::MAX;
 
 impl Gate {
@@ -43,7 +44,7 @@ impl Gate {
     }
 
     pub(crate) fn load(&self) -> u64 {
-        // Acquire: pairs with GatingCursor::advance.
+        // Acquire: the cursor's last read comes before our next write (pairs with GatingCursor::advance).
         self.position.load(Ordering::Acquire)
     }
 
@@ -52,13 +53,13 @@ impl Gate {
     }
 
     pub(crate) fn announce_truncation(&self, truncations: u64) {
-        // Release: pairs with GatingCursor::available_bytes.
+        // Release: a cursor that sees the count sees the new tail (pairs with GatingCursor::available_bytes).
         self.truncations.store(truncations, Ordering::Release);
     }
 
     /// Whether the cursor has stopped reading frames cut off by the first `truncations`.
     pub(crate) fn has_noted(&self, truncations: u64) -> bool {
-        // Acquire: pairs with GatingCursor::note.
+        // Acquire: its last read comes before our next write (pairs with GatingCursor::note).
         self.noted.load(Ordering::Acquire) >= truncations
     }
 }
@@ -95,7 +96,7 @@ impl GatingCursor {
     #[inline]
     fn available_bytes(&mut self) -> Result<usize, LogError> {
         if self.scope == Scope::Appended {
-            // Acquire: pairs with Gate::announce_truncation.
+            // Acquire: the truncated tail is seen below (pairs with Gate::announce_truncation).
             let truncations = self.gate.truncations.load(Ordering::Acquire);
             if truncations != self.truncations {
                 self.refresh_limit(truncations)?;
@@ -134,6 +135,7 @@ impl GatingCursor {
     /// Lets the writer go on: no truncated frame is read any more.
     fn note(&mut self, truncations: u64) {
         self.truncations = truncations;
+        // Release: pairs with Gate::has_noted.
         self.gate.noted.store(truncations, Ordering::Release);
     }
 
@@ -151,7 +153,7 @@ impl GatingCursor {
         Ok(unsafe { self.memory.bytes(self.position, length) })
     }
 
-    /// For model checking: as many as fit.
+    /// Copies the readable frames into `bytes`, as far as they fit, for model checking.
     ///
     /// # Errors
     /// As for `available`.
@@ -170,6 +172,7 @@ impl GatingCursor {
     #[inline]
     pub fn advance(&mut self, length_bytes: usize) {
         self.advance_quietly(length_bytes);
+        // Release: pairs with Gate::load.
         self.gate.position.store(self.position, Ordering::Release);
     }
 
@@ -189,6 +192,7 @@ impl GatingCursor {
         if let Some((position, truncations)) = self.cut.take() {
             self.position = position;
             self.limit = position;
+            // Release: pairs with Gate::load.
             self.gate.position.store(position, Ordering::Release);
             self.note(truncations);
         }
@@ -197,7 +201,7 @@ impl GatingCursor {
 
 impl Drop for GatingCursor {
     fn drop(&mut self) {
-        // Release: pairs with Gate::load.
+        // Release: our last read comes before the writer's next write (pairs with Gate::load).
         self.gate.position.store(ABANDONED, Ordering::Release);
     }
 }
@@ -241,11 +245,13 @@ impl FreeCursor {
     #[inline]
     fn refresh_released(&mut self) -> Result<bool, LogError> {
         if self.sequence > self.released_sequence {
-            // Pairs with the Release stores in Releaser::release.
+            // The frame, its index entry and the position after it are visible (pairs with the Release stores in
+            // Releaser::release).
             let released_sequence = self.memory.foreign_sequence(d::RELEASED_SEQUENCE_WORD);
             if self.sequence > released_sequence {
                 return Ok(false);
             }
+            // Every frame before it is completely visible (pairs as above).
             self.released = self.memory.foreign_position(d::RELEASED_WORD)?;
             self.released_sequence = released_sequence;
         }

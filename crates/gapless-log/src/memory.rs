@@ -93,7 +93,8 @@ impl Memory {
     /// [`LogError::Corrupt`] for an invalid position.
     #[inline]
     pub(crate) fn foreign_position(&self, number: usize) -> Result<u64, LogError> {
-        // Acquire: pairs with the Release that publishes, releases, or hands back room.
+        // Acquire: everything that the other process wrote before the position is visible (pairs with the Release that
+        // publishes, releases, or hands back room).
         Self::check_position(self.header_word(number).load(Ordering::Acquire))
     }
 
@@ -113,6 +114,7 @@ impl Memory {
     /// Clamped to [`d::POSITION_MAX`], which no stream reaches, so that sums do not overflow.
     #[inline]
     pub(crate) fn foreign_sequence(&self, number: usize) -> u64 {
+        // Acquire: as in `foreign_position`.
         self.header_word(number).load(Ordering::Acquire).min(d::POSITION_MAX)
     }
 

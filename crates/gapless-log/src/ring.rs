@@ -97,6 +97,7 @@ impl RingWriter {
         }
         let end = self.tail + aligned_length(length) as u64;
         if end > self.head + capacity as u64 {
+            // The reader's last read comes before our next write (pairs with RingReader::release).
             let head = self.memory.foreign_position(d::HEAD_WORD)?;
             // A faulty reader must cause neither an overwrite of unread frames nor a panic.
             if head < self.head || head > self.published {
@@ -179,21 +180,24 @@ impl RingWriter {
             return false;
         }
         self.published = self.tail;
+        // Release: pairs with the Acquire in RingReader.
         self.memory.header_word(d::TAIL_WORD).store(self.tail, Ordering::Release);
         self.memory.prefetch_for_writing(self.tail);
-        // Pairs with the fence in RingReader::arm.
+        // The tail is stored before the flag is read (pairs with the fence in RingReader::arm).
         fence(Ordering::SeqCst);
         self.memory.header_word(d::READER_PARKED_WORD).load(Ordering::Relaxed) != 0
     }
 
-    /// For news outside of the ring, published before this call: whether the reader sleeps and was not woken since; the
-    /// caller must wake it then.
+    /// Reports whether the reader sleeps and was not woken since; the caller must wake it then. For news outside of the
+    /// ring, which must be published before this call.
     #[inline]
     #[must_use = "a reader that sleeps must be woken"]
     pub fn wakes_reader(&self) -> bool {
+        // The news is stored before the flag is read (pairs with the fence in RingReader::arm).
         fence(Ordering::SeqCst);
         let flag = self.memory.header_word(d::READER_PARKED_WORD);
-        // A slow reader is woken once. Relaxed: the wake-up itself orders the news.
+        // Only the transition from asleep to woken counts, so that a slow reader is woken once. Relaxed: the wake-up
+        // itself orders the news.
         flag.load(Ordering::Relaxed) == ASLEEP
             && flag.compare_exchange(ASLEEP, WOKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
@@ -245,11 +249,13 @@ pub struct RingReader {
     head: u64,
     released: u64,
     tail: u64,
+    /// Dropping this value does not close the ring.
     leaving: bool,
 }
 
 impl RingReader {
     fn over(memory: Arc<Memory>) -> Result<Self, LogError> {
+        // Pairs with RingReader::release of an earlier consumer.
         let head = memory.foreign_position(d::HEAD_WORD)?;
         Ok(Self { memory, head, released: head, tail: head, leaving: false })
     }
@@ -385,7 +391,7 @@ impl RingReader {
     pub fn release(&mut self) {
         if self.released != self.head {
             self.released = self.head;
-            // Release: pairs with RingWriter::reserve.
+            // Release: our last read comes before the writer's next write (pairs with RingWriter::reserve).
             self.memory.header_word(d::HEAD_WORD).store(self.head, Ordering::Release);
         }
     }
@@ -393,7 +399,7 @@ impl RingReader {
     /// Announces a sleep; the reader must call [`RingReader::next_length`] once more before it.
     pub fn arm(&self) {
         self.memory.header_word(d::READER_PARKED_WORD).store(ASLEEP, Ordering::Relaxed);
-        // Pairs with the fence in RingWriter::publish.
+        // The flag is stored before the tail is read (pairs with the fence in RingWriter::publish).
         fence(Ordering::SeqCst);
     }
 
@@ -454,6 +460,7 @@ impl RingNotes {
     #[must_use]
     pub fn read(&self, number: usize) -> u64 {
         assert!(number < d::NOTES, "there are {} notes", d::NOTES);
+        // Relaxed: as in RingReader::note.
         self.memory.header_word(d::NOTES_WORD + number).load(Ordering::Relaxed)
     }
 }

@@ -67,12 +67,14 @@ pub struct WindowWriter {
     published: u64,
     /// Limit of the tail before the gating cursors must be checked again.
     limit: u64,
+    /// End of the last claim.
     reserved: u64,
     /// Announced write limit, bytes. Never goes back: the writes of an abandoned claim have destroyed old frames.
     claimed: u64,
     /// Distance by which announcements exceed the need: the word that free cursors check after each frame changes less
     /// often.
     claim_ahead_bytes: u64,
+    /// Number of truncations that cursors may have seen.
     truncations: u64,
     gating: Vec<Arc<Gate>>,
     frame_length_max: usize,
@@ -139,7 +141,7 @@ impl WindowOptions {
 }
 
 impl WindowWriter {
-    /// For models, whose windows are too small to announce ahead.
+    /// Sets the distance of announcements, for models whose windows are too small to have one.
     #[cfg(loom)]
     pub fn announce_ahead(&mut self, bytes: u64) {
         self.claim_ahead_bytes = bytes;
@@ -268,6 +270,7 @@ impl WindowWriter {
         assert_eq!(sequence, self.tail_sequence + 1, "sequences have no gaps");
         let claimed = (self.reserved - self.tail) as usize;
         assert!((HEADER_LENGTH..=claimed).contains(&length), "a frame of {length} bytes was not claimed");
+        // Relaxed: published by the Release store of the tail.
         self.memory.index_word(sequence).store(self.tail, Ordering::Relaxed);
         self.tail += aligned_length(length) as u64;
         self.tail_sequence = sequence;
@@ -312,6 +315,7 @@ impl WindowWriter {
         if sequence >= self.tail_sequence {
             return Ok(());
         }
+        // Acquire: pairs with the Release in Releaser::release.
         let released_sequence = self.memory.header_word(d::RELEASED_SEQUENCE_WORD).load(Ordering::Acquire);
         if sequence < released_sequence {
             return Err(LogError::TruncatesReleased { sequence, released_sequence });
@@ -330,11 +334,13 @@ impl WindowWriter {
         }
         self.published = position;
         self.memory.header_word(d::TAIL_SEQUENCE_WORD).store(sequence, Ordering::Relaxed);
+        // Release: pairs with the Acquire load in the cursors.
         self.memory.header_word(d::TAIL_WORD).store(position, Ordering::Release);
         self.truncations += 1;
         for gate in &self.gating {
             gate.announce_truncation(self.truncations);
         }
+        // The next claim checks the cursors.
         self.limit = position;
         Ok(())
     }
@@ -385,6 +391,7 @@ impl WindowWriter {
         if !is_known {
             return None;
         }
+        // Relaxed: this value wrote it.
         let position = self.memory.index_word(sequence).load(Ordering::Relaxed);
         let is_there = position < self.tail && position + self.memory.capacity() as u64 >= self.claimed;
         // The frame may have been written through the other mapping of the data: the compiler must not read it earlier.
@@ -426,6 +433,7 @@ impl Releaser {
     /// If `position` goes back or lies beyond the appended frames.
     #[inline]
     pub fn release(&mut self, position: u64, sequence: u64) {
+        // Relaxed: only this value stores the word.
         let before = self.memory.header_word(d::RELEASED_WORD).load(Ordering::Relaxed);
         // Acquire: pairs with the Release in publish, and passes it on.
         let appended = self.memory.header_word(d::TAIL_WORD).load(Ordering::Acquire);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// device, or a new name in a writable folder. Changes nothing.
 ///
 /// # Errors
-/// The reason.
+/// The reason why nothing can be written there.
 pub fn output_file(path: PathBuf) -> Result<PathBuf, String> {
     if path.as_os_str() != "-" {
         check(&path)?;

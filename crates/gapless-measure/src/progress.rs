@@ -54,6 +54,7 @@ impl BenchProgress {
         if self.visible {
             self.bar.println(text);
         } else {
+            // A closed stderr is no error here.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     }

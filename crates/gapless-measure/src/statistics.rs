@@ -49,7 +49,8 @@ pub fn pairs_min(error: f64) -> Option<usize> {
 /// Sorted averages outside the interval, at each end.
 fn left_out(count: usize, error: f64) -> Option<usize> {
     let sums = count * (count + 1) / 2;
-    // By sum of positive ranks: number of the 2^count sign patterns of the ranks 1..=count.
+    // For each sum, the number of the 2^count ways to give signs to the ranks 1..=count with that sum of positive
+    // ranks.
     let mut ways = vec![0.0_f64; sums + 1];
     ways[0] = 1.0;
     for rank in 1..=count {

@@ -81,7 +81,7 @@ impl Message for () {
         Ok(b"null".to_vec())
     }
 
-    /// From `null`, or from empty text.
+    /// Accepts `null` and empty text.
     fn from_json(text: &[u8]) -> Result<Self, MessageError> {
         if text.trim_ascii().is_empty() || text.trim_ascii() == b"null" {
             return Ok(());

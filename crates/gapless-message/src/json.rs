@@ -1,8 +1,8 @@
 use super::{Encoding, Message, MessageError};
 use serde::de::IgnoredAny;
 
-/// For callers that learn a route's types at run time: a route of another process reads its request from JSON and
-/// answers in JSON; the fingerprint is not compared. Inside one process it is an ordinary type: call with
+/// JSON text, for callers that learn a route's types at run time: a route of another process reads its request from
+/// JSON and answers in JSON; the fingerprint is not compared. Inside one process it is an ordinary type: call with
 /// `Reach::OtherProcesses` there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json(Vec<u8>);

@@ -66,7 +66,7 @@ pub enum Encoding {
     Postcard = 1,
     Sbe = 2,
     Protobuf = 3,
-    /// For people and tools.
+    /// JSON text, for people and tools.
     Json = 4,
 }
 
@@ -119,7 +119,7 @@ impl MessageError {
             a field of a struct"
 )]
 pub trait Message: Sized + Send + 'static {
-    /// For errors and tools.
+    /// Name of the type, for errors and tools.
     const TYPE_NAME: &'static str;
     const ENCODING: Encoding;
     /// Version that this program was built with.

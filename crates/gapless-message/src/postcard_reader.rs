@@ -60,7 +60,7 @@ struct PostcardReader<'de> {
     position: usize,
     depth: u32,
     elements_left: u64,
-    /// Until something was read.
+    /// Field count of the outermost struct, until something was read.
     fields: Option<usize>,
 }
 

@@ -118,6 +118,7 @@ impl<'a> ShapedReader<'a> {
 
     fn put_number<Number: TryInto<i64> + TryInto<u64> + std::fmt::Display + Copy>(&mut self, number: Number) {
         let is_short = TryInto::<i64>::try_into(number).is_ok() || TryInto::<u64>::try_into(number).is_ok();
+        // Writing to a string cannot fail.
         let _ = if is_short { write!(self.json, "{number}") } else { write!(self.json, "\"{number}\"") };
     }
 

@@ -1,11 +1,12 @@
-//! For the code of `#[derive(Message)]`; also makes numbers, `bool`, `char` and `String` messages.
+//! Serde types as messages: postcard between programs, JSON for people and tools. Used by the code of
+//! `#[derive(Message)]`; also makes numbers, `bool`, `char` and `String` messages.
 
 use super::shape::{Shape, fingerprint, shape_of};
 use super::{Encoding, Message, MessageError, postcard_reader};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// For derived code.
+/// Reexported for derived code.
 #[doc(hidden)]
 pub use serde;
 
@@ -54,7 +55,7 @@ pub fn encode_without<M: Message + Serialize>(
 ) -> Result<(), MessageError> {
     let start = into.len();
     encode::<M, M>(value, into)?;
-    // A struct is the concatenation of its fields.
+    // A struct is the concatenation of its fields, so the last fields have the same length on their own.
     let end = into.len();
     let measured = newer(into);
     let newer_length = into.len() - end;

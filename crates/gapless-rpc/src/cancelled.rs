@@ -62,10 +62,11 @@ impl Future for Cancelled {
             self.leave();
             return Poll::Ready(());
         }
+        // Relaxed: only unique numbers.
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = *self.number.get_or_insert_with(|| LAST.fetch_add(1, Ordering::Relaxed));
         let is_told = self.context.cancellation.watch(number, task.waker());
-        // Again after registration: a later cancellation is signalled.
+        // Checked again after registration: an earlier cancellation is seen here, a later one is signalled.
         if self.context.is_cancelled() {
             self.leave();
             return Poll::Ready(());

@@ -110,7 +110,7 @@ pub(crate) trait CancellableCall: Send + Sync + std::fmt::Debug {
     fn is_over(&self) -> bool;
 
     #[cfg(not(loom))]
-    /// Once for each number, whose last task counts.
+    /// Wakes a task when `is_over` becomes true; once for each number, whose last task counts.
     fn watch(&self, number: u64, task: Waker);
 
     #[cfg(not(loom))]

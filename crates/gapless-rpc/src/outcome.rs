@@ -114,7 +114,7 @@ impl CallError {
     }
 
     #[cfg(not(loom))]
-    /// For a call of which a handler has begun before, on this route or before a forward.
+    /// Converts the error for a call of which a handler has begun before, on this route or before a forward.
     pub(crate) fn of_begun(self, route: &str, attempts: u32) -> Self {
         match self {
             Self::TimedOut { route, after, .. } => {

@@ -139,6 +139,7 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
             return;
         }
         if let (Some(member), Some(to)) = (machine.running(), MemberId::new(to)) {
+            // The checks see the effects.
             let _ = member.shared().post(AdminCommand::Transfer(to));
             self.tally.transfers += 1;
             self.log(format_args!("member {} is asked to hand over to member {to}", machine.number));

@@ -44,9 +44,9 @@ pub(crate) enum TurnOutcome {
     Removed,
     /// Fetched a state, which it installs at its next start.
     Fetched,
-    /// Its history or a peer's was replaced.
+    /// The member stopped with this error because its history or a peer's was replaced.
     ReportedRollback(String),
-    /// Its disk refused a request.
+    /// The member stopped with this error because its disk refused a request.
     Stopped(String),
 }
 

@@ -120,6 +120,7 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
     let summary = Mutex::new(Summary { seeds: 0, failures: Vec::new(), tally: Tally::default() });
     let work = || {
         loop {
+            // Relaxed: the number itself is the only shared data.
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds.end {
                 return;
@@ -141,6 +142,7 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
                     summary.failures.push(*failure);
                     bar.set_message(format!("{} failed", summary.failures.len()));
                     if arguments.stop_at_first {
+                        // Relaxed: as above.
                         next.store(seeds.end, Ordering::Relaxed);
                     }
                 }

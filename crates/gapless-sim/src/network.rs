@@ -343,7 +343,7 @@ impl Pipe for SimulatedPipe {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.network.lock();
         if state.is_killed_now(self.member) {
-            // Before the message leaves, or directly after.
+            // The kill comes before the message leaves, or after it left and before anything else.
             if state.random.happens_per_100_000(50_000) {
                 let _ = state.send(self.id, self.side, bytes);
             }

@@ -75,7 +75,7 @@ impl Agent for ObservedAgent {
         let mut hashes = self.hashes.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(hash) = self.own.pop() {
             hashes.push(hash);
-            // If full, the member compares the next hash.
+            // A full queue means that the member compares the next hash, as without an observer.
             let _ = self.member.push(hash);
         }
         polled

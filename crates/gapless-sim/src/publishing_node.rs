@@ -150,7 +150,7 @@ impl PublishingNode {
         Self { number, seed, node, handover, clock, at: None, next: None, read: 0, acknowledged: 0, messages }
     }
 
-    /// Its first session number is `session_seq`.
+    /// Returns the message whose first session number is `session_seq`.
     fn message_at(&self, application: &impl SystemUnderTest, session_seq: u64) -> Result<u64, Violation> {
         let (mut index, mut number) = (0, 1);
         while number < session_seq {

@@ -39,7 +39,7 @@ pub(crate) struct ServiceClient {
     at: Option<u64>,
     is_open: bool,
     session: Option<u64>,
-    /// Last frame of each command of any life, in order.
+    /// Number of the last frame of each command that any life sent, in order.
     sent: Vec<u64>,
     /// Replies of any life, by those frame numbers.
     replies: BTreeMap<u64, ExpectedReply>,

@@ -17,6 +17,7 @@ pub(crate) const OTHER_TIME_NS: u64 = ((407 * 24 + 3) * 3_600 + 7 * 60 + 1) * 1_
 static SHIFT_NS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) fn shift() {
+    // Relaxed: set before the reading threads start.
     SHIFT_NS.store(OTHER_TIME_NS, Ordering::Relaxed);
 }
 

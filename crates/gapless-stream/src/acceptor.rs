@@ -45,7 +45,7 @@ pub struct StreamDescription {
 #[derive(Clone)]
 pub struct AcceptorLinks {
     pub ingress: Mailbox<PublisherEvent>,
-    /// To the agent that sends replies.
+    /// The agent that sends replies.
     pub egress: Mailbox<EgressMessage>,
     pub ingress_waker: Waker,
     pub egress_waker: Waker,
@@ -134,6 +134,7 @@ impl Acceptor {
 
     /// Publishers of this process find the reason of a failure here; those of other processes get a message.
     pub(crate) fn watch(&self, failures: &FailureSlot) {
+        // A stream starts its threads once.
         let _ = self.state.failures.set(failures.clone());
         if let Some((waker, _)) = &self.thread {
             failures.watch(waker);
@@ -159,6 +160,7 @@ impl Drop for Acceptor {
         self.state.stopping.store(true, Ordering::Release);
         if let Some((waker, thread)) = self.thread.take() {
             waker.interrupt();
+            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }
@@ -176,6 +178,7 @@ struct AcceptorState {
 
 impl AcceptorState {
     fn make_rings(&self, link: RingSizes, memory: &MemoryKind) -> Result<PublisherRings, TransportError> {
+        // Relaxed: only uniqueness matters.
         let connection = ConnectionId(self.next_connection.fetch_add(1, Ordering::Relaxed));
         PublisherRings::create(connection, link, memory, self.description.identity)
     }

@@ -134,6 +134,7 @@ impl ControlServer {
         StreamState {
             tier: *tier,
             transports: transports.clone(),
+            // Relaxed: orders nothing.
             is_halted: is_here.then(|| is_halted.load(Ordering::Relaxed)),
             feed_session: newest.map_or(FeedSession::BLANK, |feed| feed.name),
             has_feed_ended: newest.is_some_and(|feed| feed.last_sequence.is_some()),

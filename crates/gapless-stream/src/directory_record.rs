@@ -26,7 +26,7 @@ pub struct DirectoryRecord {
     /// `stream`, `service`, `bus`, `relay` or `member`.
     pub kind: String,
     pub format: u32,
-    /// Last program started there.
+    /// Name and version of the last program started there.
     pub program: String,
 }
 
@@ -84,7 +84,7 @@ impl DirectoryRecord {
         let record = Self { kind, format, program };
         let is_whole = match lines.next() {
             Some(_) => text == record.sealed(),
-            // As older versions wrote it.
+            // Without a checksum, as older versions wrote it.
             None => text == format!("{record}\n") && !record.program.contains(CHECK),
         };
         // A newer format may have kinds that are unknown here.

@@ -205,6 +205,7 @@ impl Egress {
     pub fn wake_sleepers(&mut self) {
         for ring in &mut self.rings {
             if ring.writer.wakes_reader() {
+                // Fails only if the counter is full, like in `flush`.
                 let _ = rustix::io::write(&*ring.wake, &1u64.to_ne_bytes());
             }
         }
@@ -263,7 +264,7 @@ fn write_fragments(
     if needed_bytes > limit_bytes {
         return Err(LogError::TooLong { length_bytes: needed_bytes, limit_bytes });
     }
-    // Must not drop frames committed before.
+    // A message that does not fit must not drop frames committed before it.
     if writer.backlog_bytes() as usize + needed_bytes > 2 * limit_bytes {
         let lag_bytes = writer.backlog_bytes();
         return Err(LogError::Full { needed_bytes, lag_bytes, capacity_bytes: 2 * limit_bytes });

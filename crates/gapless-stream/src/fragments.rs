@@ -29,8 +29,8 @@ struct MemoryWaiter {
     next_check_ns: u64,
 }
 
-/// After this time an unfinished message is evicted for others, and a waiting publisher that does not ask again loses
-/// its turn.
+/// Idle time after which an unfinished message is evicted for others, ns. A waiting publisher that does not ask again
+/// for this long loses its turn.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 /// An unfinished message below this average rate is evicted, too.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
@@ -51,8 +51,8 @@ pub(crate) enum CollectResult {
     Answer(Decision),
 }
 
-/// To be resent from its first part. Later parts are dropped without an answer, because each answer would cause a full
-/// resend.
+/// A message to be resent from its first part. Later parts are dropped without an answer, because each answer would
+/// cause a full resend.
 struct PostponedMessage {
     connection: ConnectionId,
     needed_bytes: usize,
@@ -60,6 +60,7 @@ struct PostponedMessage {
     dropped_through: u64,
     since_ns: u64,
     next_answer_ns: u64,
+    /// The publisher was told that there is room.
     is_recalled: bool,
 }
 
@@ -136,7 +137,7 @@ impl Fragments {
             let length_max = count.saturating_mul(padded.len()).min(self.message_bytes_max);
             let reserved_bytes = MESSAGE_OVERHEAD + length_max + count * PART_OVERHEAD;
             if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
-                // The frame that frees memory may follow this part in the same ring.
+                // The frame that frees memory may follow this part in the same ring: the part must be resent.
                 if !self.unfinished.contains_key(&connection) {
                     return CollectResult::NoMemory;
                 }
@@ -246,6 +247,7 @@ impl Fragments {
         let postponed = self.postponed.get_mut(&session)?;
         postponed.is_recalled = true;
         postponed.next_answer_ns = now_ns + CHECK_INTERVAL_NS;
+        // Reserves the turn while the message is resent.
         self.waiting = Some(MemoryWaiter { connection, session, asked_ns: now_ns, next_check_ns: 0 });
         Some((session, connection))
     }

@@ -58,6 +58,7 @@ impl HistoryCheck {
             Ok(ReplayRead::Frame(frame)) if frame.timestamp_ns() != seen.timestamp_ns => {
                 Some(Contradiction::OtherTime { timestamp_ns: frame.timestamp_ns() })
             }
+            // Frames that are no longer kept, or cannot be read, contradict no peer.
             _ => None,
         }
     }

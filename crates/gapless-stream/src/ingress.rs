@@ -226,7 +226,7 @@ impl Ingress {
         } else {
             let expected = self.fragments.expected(session).filter(|_| kind != Kind::SessionOpen);
             let decision = match expected.map(|expected| decide_by_number(session_seq, expected)) {
-                // A part was lost.
+                // The frame is early because a part was lost.
                 Some(Decision::Append) => Decision::Malformed("a message was left unfinished"),
                 Some(other) => other,
                 None => self.sequencer.decide(&frame, connection, self.now.epoch_ns),
@@ -419,7 +419,7 @@ impl Ingress {
                 let publisher = &self.publishers[number];
                 closed = publisher.is_gone();
                 if closed {
-                    // Once more, so that nothing published before the close is missed.
+                    // Checked once more, so that nothing published before the close is missed.
                     outcome = self.take_turn(number)?;
                 }
             }
@@ -460,6 +460,7 @@ enum FrameResult {
     Taken,
     Empty,
     WindowFull,
+    /// The frame stays in the ring until something else has happened.
     Waits,
     Corrupt(String),
     Malformed(&'static str, u64),

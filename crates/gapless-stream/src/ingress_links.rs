@@ -31,7 +31,7 @@ impl Default for IngressOptions {
 pub struct IngressShared {
     /// Stops the input: cleanly, or after a failure elsewhere.
     pub stopped: AtomicBool,
-    /// Nothing more is appended.
+    /// Set once the agent has seen `stopped`: it appends nothing more.
     pub halted: AtomicBool,
     /// Publishers' messages wait until the stream is resumed.
     pub is_stream_halted: Arc<AtomicBool>,
@@ -81,7 +81,8 @@ counters! {
 }
 
 impl IngressCounters {
-    /// If the process dies before [`IngressCounters::end_execution`], the counters name the command.
+    /// Marks the start of a handler. If the process dies before [`IngressCounters::end_execution`], the counters name
+    /// the command.
     #[inline]
     pub(crate) fn begin_execution(&self, sequence: u64, session: u64, number: u64) {
         self.executing_session.set(session);
@@ -96,11 +97,11 @@ impl IngressCounters {
 }
 
 pub struct IngressLinks {
-    /// From the acceptor.
+    /// Events of publishers, from the acceptor.
     pub publishers: Mailbox<PublisherEvent>,
     /// To the service.
     pub service: Mailbox<ResponderMessage>,
-    /// From the service.
+    /// Requests of the service.
     pub requests: Mailbox<SequencerRequest>,
     /// Threads to wake after frames were appended.
     pub downstream: Vec<Waker>,

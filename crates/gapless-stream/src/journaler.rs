@@ -71,7 +71,7 @@ impl Journaler {
         let position = self.cursor.position() + batch.length as u64;
         if mutant("acknowledge_before_journal") {
             self.release.reached(position, batch.last_sequence);
-            // A simulated slow disk, which shows the injected defect.
+            // Makes the journal as slow as a busy disk, so that the injected defect can show.
             self.downstream.iter().for_each(Waker::wake);
             std::thread::sleep(std::time::Duration::from_millis(1));
         }

@@ -64,7 +64,7 @@ impl LockedDirectory {
         Ok(())
     }
 
-    /// After the contents were opened successfully.
+    /// Records the owner, after the contents were opened successfully.
     pub(crate) fn note_owner(&self) -> Result<(), StreamError> {
         self.owner.map_or(Ok(()), |owner| DirectoryRecord::of(owner.kind()).write(&self.layout))
     }

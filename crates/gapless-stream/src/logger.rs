@@ -42,6 +42,7 @@ impl Logger {
 fn text(event: &NodeEvent<'_>) -> Option<String> {
     let (sequence, timestamp_ns, kind) = place(event)?;
     let mut text = format!("{sequence} {} {kind}", utc(timestamp_ns));
+    // Writing to a string cannot fail.
     let _ = match event {
         NodeEvent::Message(message) => {
             let Message { session, session_seq, schema, payload, own, .. } = message;

@@ -30,8 +30,8 @@ impl ManualTime {
         Now { epoch_ns: *self.now_ns.get_or_insert(now.epoch_ns), ..now }
     }
 
-    /// Not past the next timer, and not before the last frame's time `last_ns`: each frame is later than the one
-    /// before.
+    /// Advances to `to_ns`, but not past the next timer, and not before the last frame's time `last_ns`, because each
+    /// frame is later than the one before. Returns the new time.
     pub(crate) fn step(&mut self, to_ns: u64, last_ns: u64, next_timer_ns: Option<u64>) -> u64 {
         let now_ns = self.now_ns.unwrap_or_default().max(last_ns);
         let at_ns = next_timer_ns.unwrap_or(u64::MAX).min(to_ns).max(now_ns);
@@ -39,9 +39,10 @@ impl ManualTime {
         at_ns
     }
 
-    /// Once all its timers are in the stream.
+    /// Reports a step once all its timers are in the stream.
     pub(crate) fn report(&mut self, at_ns: u64, last_sequence: u64) {
         if std::mem::take(&mut self.is_moving) {
+            // The owner may have stopped waiting.
             let _ = self.steps.try_send(TimeStep { at_ns, last_sequence });
         }
     }

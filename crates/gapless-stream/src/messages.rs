@@ -26,7 +26,7 @@ pub enum EgressMessage {
     Closed { connection: ConnectionId },
 }
 
-/// From the sequencer to a responder, or a service.
+/// From the sequencer to the agent that answers publishers: a responder, or a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponderMessage {
     Attach {
@@ -39,7 +39,7 @@ pub enum ResponderMessage {
         session: u64,
         session_seq: u64,
         connection: ConnectionId,
-        /// Once it is released, so is the command.
+        /// Last sequence assigned before: once it is released, so is the command.
         last_sequence: u64,
     },
     Reopen {
@@ -48,7 +48,7 @@ pub enum ResponderMessage {
         next_session_seq: u64,
         /// Received by the publisher.
         notices_seen: u64,
-        /// Once it is released, so is everything below `next_session_seq`.
+        /// Last sequence assigned before: once it is released, so is everything below `next_session_seq`.
         last_sequence: u64,
         connection: ConnectionId,
     },

@@ -17,7 +17,7 @@ pub struct NodeStatus {
     pub report: Option<ReceivedReport>,
     /// Frames dropped for lack of room.
     pub frames_dropped: u64,
-    /// Last arrival, monotonic ns.
+    /// Arrival of its last packet, monotonic ns.
     pub last_packet_ns: u64,
 }
 

@@ -37,7 +37,7 @@ impl PreparerThread {
         Self { preparer, thread: None }
     }
 
-    /// Last check of the files, for a clean stop.
+    /// Checks the files one last time, for a clean stop.
     ///
     /// # Errors
     /// [`StreamError::Journal`]: a file is gone.
@@ -57,7 +57,7 @@ impl Drop for PreparerThread {
     fn drop(&mut self) {
         self.preparer.end();
         if let Some(thread) = self.thread.take() {
-            // The writer prepares segments itself.
+            // The message of a panic has been printed already; the writer prepares segments itself.
             let _ = thread.join();
         }
     }

@@ -39,7 +39,7 @@ struct OpenAnswer {
     token: u128,
 }
 
-/// Of many repeats or gaps of one session the last is enough.
+/// An answer that a later one may replace: of many repeats or gaps of one session the last is enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PendingAnswer {
     Repeat { connection: ConnectionId, session: u64, session_seq: u64, last_sequence: u64 },
@@ -134,6 +134,7 @@ impl Responder {
                 self.pending.take_if(|pending| matches!(pending, PendingAnswer::Repeat { .. }));
                 return;
             }
+            // A stream without a service has no timers of its own.
             ResponderMessage::Leads { .. } => return,
         };
         if self.pending.is_some_and(|pending| !pending.is_like(&next)) {
@@ -147,7 +148,8 @@ impl Responder {
             None => {}
             Some(PendingAnswer::Repeat { connection, session, session_seq, last_sequence }) => {
                 if last_sequence > self.released_sequence {
-                    // The frame must first be as durable as the stream promises.
+                    // The answer states that the stream has the frame, which must first be as durable as the stream
+                    // promises.
                     let (appended_sequence, reopened) = (last_sequence, None);
                     self.repeats.push(RepeatAnswer { connection, session, session_seq, reopened, appended_sequence });
                     return;

@@ -31,6 +31,7 @@ impl RetentionWatermark {
     }
 
     fn notify(&self) {
+        // Acquire: as above.
         let least = self.sequences.iter().map(|each| each.load(Ordering::Acquire)).min().unwrap_or(0);
         if least > 0 {
             self.preparer.set_snapshot_sequence(least);

@@ -328,7 +328,8 @@ impl Sequencer {
         }
     }
 
-    /// If connection and session are `shared`, others stay; else `connection` replaces them.
+    /// Lets `connection` publish to `session`. If it and the session are `shared`, the previous connections stay; else
+    /// it replaces them.
     pub fn attach(&mut self, session: u64, connection: ConnectionId, shared: bool) {
         let Some(state) = self.sessions.get_mut(&session) else { return };
         if !(shared && state.shared) {

@@ -40,7 +40,7 @@ pub fn rebuild(
     Ok(sequencer)
 }
 
-/// For a journal that begins at `first`, up to the last whole message by `last`.
+/// Like [`rebuild`], for a journal that begins at `first`, as far as there are whole messages up to `last`.
 pub(crate) fn fold(
     layout: &StreamLayout,
     identity: StreamIdentity,

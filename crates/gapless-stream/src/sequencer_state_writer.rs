@@ -133,6 +133,7 @@ impl SequencerStateWriter {
     pub fn submit(&mut self, state: SequencerState, now_ns: u64) {
         self.next_sequence = state.sequence.saturating_add(self.interval.frames);
         self.next_ns = now_ns.saturating_add(self.interval.time_min_ns);
+        // Relaxed: only this thread changes it.
         let cuts = self.cuts.load(Ordering::Relaxed);
         match &mut self.driver {
             WriterDriver::Thread { sender: Some(sender), .. } => {
@@ -156,8 +157,10 @@ impl Drop for SequencerStateWriter {
     fn drop(&mut self) {
         let WriterDriver::Thread { sender, thread, is_closing } = &mut self.driver else { return };
         *sender = None;
+        // Relaxed: the flag guards no data.
         is_closing.store(true, Ordering::Relaxed);
         if let Some(thread) = thread.take() {
+            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }
@@ -204,6 +207,7 @@ fn is_released(window: &Window, sequence: u64, is_closing: &AtomicBool) -> bool 
     let step = Duration::from_millis(1);
     let mut left = RELEASE_TIMEOUT;
     while window.released_sequence() < sequence {
+        // Relaxed: as where it is stored.
         if is_closing.load(Ordering::Relaxed) {
             left = left.min(RELEASE_TIMEOUT_CLOSING);
         }

@@ -112,6 +112,7 @@ impl<E> Drop for SyncThread<E> {
         self.shared.lock().is_stopping = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
+            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }

@@ -7,8 +7,8 @@ use gapless_wire::{FrameHeader, control::TimerFired};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionResult {
     Done,
-    /// Nothing has changed. The command is dropped with all later frames of its session, until [`Transactions::ready`]
-    /// names the session and its publisher resends them.
+    /// Cannot run yet; nothing has changed. The command is dropped with all later frames of its session. When
+    /// [`Transactions::ready`] names the session, its publisher resends them. Other sessions continue.
     Deferred,
 }
 

@@ -70,6 +70,7 @@ impl ControlGroups {
     pub fn remove(&self) {
         for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                // Fails for a group with processes.
                 let _ = std::fs::remove_dir(entry.path());
             }
         }
@@ -109,6 +110,7 @@ pub fn kill(group: &Path) {
             tracing::debug!("{}: {error}", group.display());
             // Linux before 5.14 has no `cgroup.kill`.
             for pid in processes_of_group(group).into_iter().filter_map(Pid::from_raw) {
+                // Fails if it has died meanwhile.
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
@@ -166,7 +168,7 @@ fn group_directory(cgroup: &str, mounts: &str) -> Result<PathBuf, String> {
     match below {
         Some(below) if !below.contains("..") && !point.contains('\\') => {
             let below = Path::new(below.trim_start_matches('/'));
-            // With `DelegateSubgroup=` of systemd, instances get groups next to the supervisor's.
+            // Unit of systemd with `DelegateSubgroup=`: instances get groups next to that of the supervisor.
             let below = if below.ends_with("gapless-supervisor") { below.parent().unwrap_or(below) } else { below };
             Ok(Path::new(point).join(below))
         }

@@ -15,7 +15,7 @@ pub enum EndStatus {
 }
 
 impl EndStatus {
-    /// From the status of `wait`; `None` if the process has not ended.
+    /// Reads the status of `wait`; `None` if the process has not ended.
     #[must_use]
     pub fn of_wait(status: WaitStatus) -> Option<Self> {
         let signaled = |signal| Self::Signaled { signal, has_core: status.as_raw() & CORE_DUMPED != 0 };

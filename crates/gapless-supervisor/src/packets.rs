@@ -103,6 +103,7 @@ impl Packets {
             match send_one(&self.socket, next) {
                 Ok(_) => drop(self.queue.pop_front()),
                 Err(Errno::INTR) => {}
+                // Retried later: queue full, or no memory in the kernel.
                 Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM) => return Ok(()),
                 Err(errno) => return Err(format!("sending to it: {errno}")),
             }
@@ -153,6 +154,7 @@ impl Packets {
         let flushed = self.flush();
         match self.receive()? {
             PacketPoll::Packet(packet) => Ok(Some(packet)),
+            // The last packets of the peer are read before a failed send is reported.
             PacketPoll::Pending => flushed.map(|()| None),
             PacketPoll::Closed => Err("it has closed the connection".to_owned()),
         }
@@ -203,6 +205,7 @@ impl Packets {
     /// Shuts both directions; received packets can still be read.
     pub fn shut(&mut self) {
         self.queue.clear();
+        // The peer may be gone.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }
@@ -215,7 +218,7 @@ impl AsFd for Packets {
 
 impl Drop for Packets {
     fn drop(&mut self) {
-        // A child just forked may still hold the descriptor.
+        // Explicit, because a child just forked may still hold the descriptor. Fails if the peer has closed it.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }

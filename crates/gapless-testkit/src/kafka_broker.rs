@@ -171,7 +171,7 @@ impl KafkaCluster {
         let java = "-Xmx384m -Dorg.slf4j.simpleLogger.defaultLogLevel=off".to_owned();
         let java = ("GAPLESS_KAFKA_JAVA".to_owned(), java);
         nodes.iter_mut().for_each(|node| node.environment.push(java.clone()));
-        // No node serves before most of them run.
+        // All start before the first wait: no node serves before most of them run.
         nodes.iter_mut().for_each(KafkaBroker::begin);
         nodes.iter_mut().for_each(KafkaBroker::until_serving);
         Some(Self { nodes })

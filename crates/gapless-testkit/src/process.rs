@@ -114,6 +114,7 @@ impl Process {
 
     /// Kills, and waits until the process has ended.
     pub fn kill(&mut self) {
+        // Fails only if it has already ended.
         let _ = self.child.kill();
         self.wait();
     }
@@ -136,6 +137,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // An error means that it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -42,7 +42,7 @@ impl Random {
         Self(printed_seed())
     }
 
-    /// Independent of all other tests.
+    /// Creates a generator for the test with this name, independent of all other tests.
     pub fn of(seed: u64, name: &str) -> Self {
         Self(fnv_64(0, name.as_bytes()) ^ seed)
     }

@@ -14,7 +14,7 @@ pub trait TraceBridge: Send + Sync {
 
 pub(crate) static BRIDGE: OnceLock<Box<dyn TraceBridge>> = OnceLock::new();
 
-/// Once per process; false if there is a bridge already.
+/// Sets the bridge of this process, once. False if there is one already.
 pub fn set_trace_bridge(bridge: impl TraceBridge + 'static) -> bool {
     BRIDGE.set(Box::new(bridge)).is_ok()
 }

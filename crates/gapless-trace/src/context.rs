@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub struct TraceContext {
     /// Equal in all processes.
     pub trace_id: u128,
-    /// Of the caller.
+    /// Span id of the caller.
     pub span_id: u64,
     /// W3C flags; bit 0: sampled.
     pub flags: u8,
@@ -62,7 +62,7 @@ impl TraceContext {
         Self::new(u128::from(random_id()) << 64 | u128::from(random_id()), random_id(), SAMPLED)
     }
 
-    /// For a version after 00, the four fields of 00 are read, as W3C demands.
+    /// Parses a `traceparent`. For a version after 00, the four fields of 00 are read, as W3C demands.
     ///
     /// # Errors
     /// The text is no `traceparent`.
@@ -147,7 +147,7 @@ fn hex(value: u128, digit: u8) -> Option<u128> {
     Some(value << 4 | u128::from(digit))
 }
 
-/// For sending; `None` if malformed.
+/// Sanitizes a `tracestate` for sending; `None` if it is malformed.
 fn valid_state(tracestate: &str) -> Option<Arc<str>> {
     let members =
         tracestate.split(',').map(|member| member.trim_matches([' ', '\t'])).filter(|member| !member.is_empty());
@@ -180,7 +180,7 @@ fn is_member(member: &str) -> bool {
     is_key && is_value
 }
 
-/// Never zero. Each thread has its own seed (splitmix64).
+/// Random, never zero. Each thread has its own seed (splitmix64).
 fn random_id() -> u64 {
     thread_local! {
         static STATE: Cell<u64> = Cell::new(RandomState::new().build_hasher().finish());

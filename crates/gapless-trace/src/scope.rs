@@ -13,7 +13,7 @@ thread_local! {
 pub struct InheritedContext {
     /// ns of the monotonic clock; 0 without one.
     pub deadline_ns: u64,
-    /// With the parent span of the calls.
+    /// Trace, with the parent span of the calls.
     pub trace: TraceContext,
 }
 

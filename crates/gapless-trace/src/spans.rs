@@ -75,7 +75,7 @@ pub fn are_recorded() -> bool {
     tracing::span_enabled!(target: "gapless_rpc", Level::DEBUG)
 }
 
-/// From the start of the call until its outcome is taken; if dropped earlier, the call was cancelled.
+/// Span of one call, from its start until its outcome is taken. If it is dropped earlier, the call was cancelled.
 #[derive(Debug)]
 pub struct CallSpan {
     span: Span,
@@ -152,7 +152,7 @@ pub struct ServedCall<'call> {
     /// ns of the monotonic clock; 0 without one.
     pub deadline_ns: u64,
     pub trace: &'call TraceContext,
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub attempt: u8,
     pub hops: u8,
     pub caller_name: &'call str,

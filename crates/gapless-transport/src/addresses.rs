@@ -8,7 +8,7 @@ pub struct Addresses<A> {
     failed_at: Option<Instant>,
 }
 
-/// After a full round of failures, doubled each round, to the maximum.
+/// Wait after a full round of failed attempts, doubled each round, from the minimum to the maximum.
 const WAIT_MIN: Duration = Duration::from_millis(5);
 const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Connected this long, the wait starts again at the minimum.

@@ -6,7 +6,7 @@ const BYTES_PER_S_MIN: u64 = 96 << 20;
 const PERIOD_NS: u64 = 2_000_000;
 /// Live traffic counts as ended: longer than publishers may wait for a processor.
 const QUIET_NS: u64 = 20_000_000;
-/// After this pause the caller may have missed publications.
+/// Pause of the caller after which it may have missed publications, ns.
 const PAUSE_NS_MIN: u64 = 500_000;
 const SAVED_BYTES_MAX: i64 = 4 << 20;
 

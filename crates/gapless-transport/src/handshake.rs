@@ -38,7 +38,7 @@ pub const WELCOME_MAGIC: u64 = u64::from_le_bytes(*b"GAPWELC\x01");
 pub const HELLO_LENGTH: usize = 88;
 pub const WELCOME_LENGTH: usize = 80;
 pub const WELCOME_DESCRIPTORS: usize = 4;
-/// For a publisher that reads the stream.
+/// Number of descriptors for a publisher that reads the stream.
 pub const WELCOME_DESCRIPTORS_MAX: usize = 5;
 
 pub const REASON_BYTES_MAX: usize = 1024;
@@ -96,7 +96,7 @@ pub struct Welcome {
     pub identity: StreamIdentity,
     /// Bytes.
     pub frame_length_max: u32,
-    /// For [`crate::Tier::from_value`].
+    /// Tier, to be decoded by [`crate::Tier::from_value`].
     pub tier: u32,
     pub process_id: u64,
     /// Sum of the fragments with headers, bytes.
@@ -189,7 +189,7 @@ impl Welcome {
         Some((welcome, Some(std::str::from_utf8(reason).ok()?)))
     }
 
-    /// Without a reason; `None` if malformed.
+    /// Parses a message without a reason; `None` if it is malformed.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_welcome = bytes.len() == WELCOME_LENGTH && u64_at(bytes, 0) == WELCOME_MAGIC;

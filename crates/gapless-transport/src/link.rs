@@ -7,9 +7,9 @@ pub struct ConnectionId(pub u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSizes {
-    /// From publisher to sequencer; a power of two.
+    /// Size of the ring from publisher to sequencer, bytes; a power of two.
     pub command_ring_bytes: usize,
-    /// From service to publisher; a power of two.
+    /// Size of the ring from service to publisher, bytes; a power of two.
     pub reply_ring_bytes: usize,
 }
 

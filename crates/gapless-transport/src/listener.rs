@@ -118,7 +118,7 @@ impl<A> Listener<A> {
         Ok(events)
     }
 
-    /// After an interrupting signal, as known without waiting.
+    /// Readability of the connections; after an interrupting signal, as known without waiting.
     fn poll(&mut self, timeout: Option<Duration>) -> Result<Vec<bool>, Errno> {
         let now = Instant::now();
         self.accepts_again = self.accepts_again.filter(|at| *at > now);
@@ -179,7 +179,7 @@ impl<A> Listener<A> {
         self.warnings.warn_now(text);
     }
 
-    /// As long as its directory exists.
+    /// Binds the socket again if its file was removed, as long as its directory exists.
     fn rebind_if_removed(&mut self) {
         if self.file_checked.elapsed() < FILE_CHECK_INTERVAL {
             return;
@@ -237,6 +237,7 @@ impl<A> Listener<A> {
 
 impl<A> Drop for Listener<A> {
     fn drop(&mut self) {
+        // A missing socket file is fine.
         let _ = checked_file::remove(&self.path);
     }
 }
@@ -261,10 +262,12 @@ impl PendingPeer {
     }
 
     pub fn refuse(self, refusal: &Welcome) {
+        // A publisher that does not read its refusal is gone anyway.
         let _ = self.send_welcome(refusal, &[]);
     }
 
     pub fn refuse_with_reason(self, refusal: &Welcome, reason: &str) {
+        // A publisher that does not read it is gone anyway.
         self.send(&refusal.to_bytes_with_reason(reason));
     }
 
@@ -311,7 +314,7 @@ fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
                 let action = format!("listening on {}", path.display());
                 checked_file::remove(path).map_err(|source| TransportError::System { action, source })?;
             }
-            // A stalled process still listens.
+            // A stalled process that accepts no connections still listens.
             Ok(()) | Err(Errno::AGAIN) => {
                 let (peer, reason) = (path.display().to_string(), "another service listens there".to_owned());
                 return Err(TransportError::Handshake { peer, status: None, reason });

@@ -30,7 +30,7 @@ impl<T> Mailbox<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
-        // Never changed in two steps, so a panicked holder leaves it consistent.
+        // A holder that panicked left the queue consistent: it is never changed in two steps.
         self.queue.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -13,7 +13,7 @@ pub struct PeerCredentials {
 }
 
 impl PeerCredentials {
-    /// Of the connecting process, or for a connecting socket, of the listening one.
+    /// Credentials of the connecting process, or for a connecting socket, of the listening one.
     ///
     /// # Errors
     /// An error of the operating system.

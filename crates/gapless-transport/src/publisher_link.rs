@@ -24,7 +24,7 @@ pub struct PublisherLink {
     pub window: Option<Window>,
     /// `None` if the other side is another process.
     pub failures: Option<FailureSlot>,
-    /// If the service is on another machine.
+    /// Pump that carries the rings' frames if the service is on another machine.
     pub pump: Option<Box<Pump>>,
 }
 
@@ -79,7 +79,8 @@ impl PublisherLink {
         hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
     }
 
-    /// For a link that [is gone](Self::is_gone): a reason in transit is waited for, at most 100 ms.
+    /// Reason of the other side's failure, if it is known here. Meant for a link that [is gone](Self::is_gone): a
+    /// reason in transit is waited for, at most 100 ms.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         if let Some(failures) = &self.failures {
@@ -87,6 +88,7 @@ impl PublisherLink {
         }
         let socket = self.socket.as_ref()?;
         if self.reader.is_writer_closed() {
+            // A wait that fails ends without a reason.
             let _ = readiness::wait(&mut [PollFd::new(socket, PollFlags::IN)], Some(REASON_WITHIN));
         }
         let mut bytes = [0; WELCOME_LENGTH + REASON_BYTES_MAX];

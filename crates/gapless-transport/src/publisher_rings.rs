@@ -45,7 +45,8 @@ impl PublisherRings {
         self.service.connection
     }
 
-    /// For a publisher of this process, which wakes the service by `wake_service` and reads `window`, if any.
+    /// Splits the rings for a publisher of this process, which wakes the service by `wake_service` and reads `window`,
+    /// if any.
     ///
     /// # Errors
     /// The process has no free descriptor.

@@ -3,7 +3,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::time::Duration;
 
-/// Also ends at a signal.
+/// Sleeps until one of `descriptors` is ready, a signal arrives, or for `timeout`.
 pub(crate) fn wait(descriptors: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<(), Errno> {
     match poll(descriptors, timeout.map(timespec).as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(()),

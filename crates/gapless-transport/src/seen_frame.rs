@@ -5,7 +5,7 @@ use gapless_log::StreamIdentity;
 pub struct SeenFrame {
     pub identity: StreamIdentity,
     pub sequence: u64,
-    /// Since the epoch. Two histories never give a sequence the same one.
+    /// Time stamp of the frame, ns since the epoch. Two histories never give a sequence the same one.
     pub timestamp_ns: u64,
 }
 

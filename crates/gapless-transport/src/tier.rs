@@ -18,10 +18,10 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// Of a single node, weakest first.
+    /// Tiers of a single node, weakest first.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Journal, Self::Sync];
 
-    /// Of a cluster's member, weakest first.
+    /// Tiers of a cluster's member, weakest first.
     pub const REPLICATED: [Self; 2] = [Self::Quorum, Self::QuorumSync];
 
     /// In options, files and reports.
@@ -79,7 +79,7 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Without a cluster: replicated tiers are refused with the reason.
+/// Parses a tier without a cluster: replicated ones are refused with the reason.
 impl FromStr for Tier {
     type Err = String;
 

@@ -1,4 +1,4 @@
-/// For a new session.
+/// A random token for a new session.
 ///
 /// # Panics
 /// If the operating system has no random numbers.

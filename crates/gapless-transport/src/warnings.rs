@@ -27,7 +27,7 @@ impl Warnings {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// For callers without a clock.
+    /// Like [`Warnings::warn`], for callers without a clock: uses the machine's monotonic one.
     pub fn warn_now(&mut self, text: impl FnOnce() -> String) {
         let now = clock_gettime(ClockId::Monotonic);
         self.warn(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64, text);

@@ -68,7 +68,7 @@ impl Chain {
 #[inline]
 const fn mix(value: u64) -> u64 {
     let value = value.wrapping_mul(MULTIPLIER);
-    // The multiplication only moves bits up.
+    // The multiplication only moves bits up; this brings the upper half down again.
     value ^ (value >> 32)
 }
 

@@ -145,7 +145,7 @@ fn sse42_streams(sum: u64, streams: &[[u8; 8]], stream_words: usize) -> u64 {
     _mm_crc32_u64(0, moved(sums[0], 2 * stream_words) ^ moved(sums[1], stream_words)) ^ sums[2]
 }
 
-/// From here on three streams are faster than one.
+/// From this number of words on three streams are faster than one.
 #[cfg(target_arch = "x86_64")]
 const INTERLEAVED_WORDS_MIN: usize = 24;
 /// Three of them hold a packet.

@@ -76,9 +76,9 @@ pub enum Kind {
     /// Appended by the sequencer only; the session is the timer's owner.
     Timer = 3,
     Mark = 4,
-    /// Never part of a stream.
+    /// The one reply to a command; never part of a stream.
     Reply = 5,
-    /// Its sequence becomes the session's identifier.
+    /// Opens a session; its sequence becomes the session's identifier.
     SessionOpen = 6,
     /// Sent by its publisher, or appended by the sequencer when it has expired.
     SessionClose = 7,

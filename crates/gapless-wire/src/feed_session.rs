@@ -65,7 +65,7 @@ impl FeedSession {
     #[inline]
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Option<Self> {
-        // From the end, without a branch.
+        // From the end, without a branch: a space is padding only while all bytes after it are spaces.
         let mut is_valid = true;
         let mut is_name = false;
         let mut index = Self::LENGTH;

@@ -1,7 +1,7 @@
 //! FNV-1a: fingerprints against accidents, not against forgery. Examples and tests that compute a program's result
 //! independently have their own copy on purpose.
 
-/// Never 0. Stored in files and sent on the wire: must not change.
+/// Computes a fingerprint of 128 bits. Never 0. Stored in files and sent on the wire: must not change.
 #[must_use]
 pub fn fnv_128(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;

@@ -35,7 +35,7 @@ pub struct FrameHeader {
     pub flags: u16,
     /// Gapless from 1; 0 while unsequenced.
     pub sequence: u64,
-    /// Since the epoch; 0 while unsequenced.
+    /// Nanoseconds since the epoch; 0 while unsequenced.
     pub timestamp_ns: u64,
     pub session: u64,
     /// Gapless, the publisher's own.

@@ -1,8 +1,8 @@
 use crate::Fragment;
 
-/// As few parts as possible, of equal length; an empty message is one empty part. Packets of equal length leave with
-/// one system call (UDP segmentation offload): at an MTU of 1,500, messages of 1,400 bytes, sent as a full packet and a
-/// short one each, took five times the processor time of one packet.
+/// Payload of a message, split into as few parts as possible, of equal length; an empty message is one empty part.
+/// Packets of equal length leave with one system call (UDP segmentation offload): at an MTU of 1,500, messages of 1,400
+/// bytes, sent as a full packet and a short one each, took five times the processor time of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageParts<'a> {
     payload: &'a [u8],

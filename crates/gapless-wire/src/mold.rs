@@ -249,7 +249,7 @@ fn field_at<const N: usize>(bytes: &[u8; HEADER_LENGTH], offset: usize) -> [u8; 
     *bytes[offset..].first_chunk().expect("offsets are inside the header")
 }
 
-/// Without `finish` there is no packet.
+/// A builder of a downstream packet in place. Without `finish` there is no packet.
 #[must_use]
 pub struct PacketWriter<'a> {
     header: &'a mut [u8; HEADER_LENGTH],

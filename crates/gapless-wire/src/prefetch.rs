@@ -9,15 +9,15 @@ pub const AHEAD_BYTES: usize = 512;
 /// Bytes: a miss to memory or to another core's cache takes as long as several small frames.
 pub const BACKLOG_AHEAD_BYTES: usize = 2048;
 
-/// Their misses overlap.
+/// Frames of a backlog whose sessions are prefetched together, so that their misses overlap.
 pub const FRAMES_AHEAD: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FramesAhead(usize);
 
 impl FramesAhead {
-    /// If the frame's session was not prefetched, calls `ask` to prefetch as many as its array holds; `ask` returns
-    /// their number.
+    /// Advances by one frame. If its session was not prefetched, calls `ask` to prefetch up to as many sessions as its
+    /// array holds; `ask` returns their number.
     #[inline]
     pub fn step(&mut self, ask: impl FnOnce(&mut [u64; FRAMES_AHEAD]) -> usize) {
         if self.0 == 0 {

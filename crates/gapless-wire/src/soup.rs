@@ -159,7 +159,8 @@ pub fn write_debug(buffer: &mut [u8], text: &[u8]) -> Option<usize> {
     write_packet(buffer, DEBUG, text)
 }
 
-/// For a payload stored elsewhere; `None` if that is longer than [`PAYLOAD_LENGTH_MAX`].
+/// Returns the header of a packet whose payload is stored elsewhere; `None` if that is longer than
+/// [`PAYLOAD_LENGTH_MAX`].
 #[inline]
 fn header(kind: u8, payload_length: usize) -> Option<[u8; HEADER_LENGTH]> {
     let [high, low] = u16::try_from(payload_length.checked_add(1)?).ok()?.to_be_bytes();

@@ -162,7 +162,7 @@ pub struct NodeWelcome {
     /// Holds the position, or is the newest.
     pub feed_session: FeedSession,
     pub feed_first_sequence: u64,
-    /// Last sequence, if the feed session has ended.
+    /// Last sequence of the feed session, if it has ended.
     pub feed_last_sequence: Option<u64>,
     /// Interval of the node's reports; after ten of them without a packet the node is forgotten.
     pub heartbeat_interval_ns: u64,

@@ -34,7 +34,7 @@ impl<'a> FrameWriter<'a> {
         self.put(&words, payload_length, checksums)
     }
 
-    /// For a known payload checksum.
+    /// Finishes a frame whose payload checksum is known; see [`FrameWriter::finish`].
     ///
     /// # Panics
     /// See [`FrameWriter::finish`].
@@ -91,7 +91,8 @@ pub fn stamp(bytes: &mut [u8], sequence: u64, timestamp_ns: u64, term: u64) {
     put(header, d::HEADER_CRC_OFFSET, header_crc.to_le_bytes());
 }
 
-/// For a frame that opens a session. Call [`stamp`] afterwards, which rewrites the checksum.
+/// Sets the session of the frame at the start of `bytes`, as a sequencer does for a frame that opens one. Call
+/// [`stamp`] afterwards, which rewrites the checksum.
 ///
 /// # Panics
 /// If `bytes` does not hold a header.
@@ -101,7 +102,8 @@ pub fn set_session(bytes: &mut [u8], session: u64) {
     put(header, d::SESSION_OFFSET, session.to_le_bytes());
 }
 
-/// For a request. Call [`stamp`] afterwards, which rewrites the checksum.
+/// Marks the request in the frame at the start of `bytes` as refused. Call [`stamp`] afterwards, which rewrites the
+/// checksum.
 ///
 /// # Panics
 /// If `bytes` does not hold a header.

@@ -68,6 +68,6 @@ fn wall_ns() -> u64 {
 #[inline]
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    // Never negative: the kernel refuses a wall clock before 1970.
+    // Neither clock is negative: the kernel refuses to set a wall clock before 1970.
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }

@@ -44,6 +44,7 @@ impl OwnedFile {
                 Err(errno) => return Err(io_error(path, "put it in place", errno.into())),
             }
             let Some(stale) = lock_stale(&folder, path)? else { continue };
+            // We hold the lock of the stale file, so no other process is replacing it.
             folder.rename(&draft.name, name).map_err(|source| io_error(path, "replace it", source))?;
             drop(stale);
             return Ok(draft.placed(path));

@@ -108,6 +108,7 @@ impl CountersWriter {
 
     /// Time of the next [`tick`](Self::tick), on the clock of `now_ns`; `None` while nothing changes.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        // Relaxed: it was written by this thread.
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         if next_ns != NEVER {
             return Some(next_ns);
@@ -123,7 +124,8 @@ impl CountersWriter {
         if self.next_ns.load(Ordering::Relaxed) > now_ns {
             return;
         }
-        // A thread that found the flag set may count a moment later.
+        // A thread that has just found the flag set may count a moment later: one last check follows after a check
+        // without changes.
         let is_more = self.write() || self.has_changes.swap(false, Ordering::SeqCst);
         self.next_ns.store(if is_more { now_ns + Self::PERIOD_NS } else { NEVER }, Ordering::SeqCst);
     }
@@ -147,6 +149,7 @@ impl std::fmt::Debug for CountersWriter {
 impl SharedWriter {
     fn write(&self) -> bool {
         self.file.write().unwrap_or_else(|error| {
+            // Relaxed: it guards no data.
             if !self.is_reported.swap(true, Ordering::Relaxed) {
                 tracing::warn!(%error, "other processes do not see what is counted; everything else goes on");
             }

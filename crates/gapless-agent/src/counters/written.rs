@@ -30,7 +30,8 @@ impl WrittenFile {
         Ok(Self { region, capacity, state })
     }
 
-    /// Without a change it does not look at the file and returns false.
+    /// Writes changed values, and restores a truncated or removed file. Without a change it does not look at the file.
+    /// Returns whether there was a change.
     pub(super) fn write(&self) -> Result<bool, Error> {
         let mut state = self.lock();
         let WriteState { file: Some(file), values: before, is_in_doubt } = &mut *state else { return Ok(false) };

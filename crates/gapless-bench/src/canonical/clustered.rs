@@ -76,6 +76,7 @@ impl PinGuard {
 
 impl Drop for PinGuard {
     fn drop(&mut self) {
+        // Unpinned the next row is slower, not wrong.
         let _ = pin_current_thread(&self.0);
     }
 }

@@ -13,7 +13,7 @@ use gapless_measure::{Report, Row};
 pub(crate) const SOURCE: &str = "published: Axon Framework on a laptop, i7 640M 2.8 GHz, 2 cores, 4 threads; a store that keeps the last event of an \
                                  aggregate, no metadata, no answer awaited";
 
-/// Nothing was published of the simple bus without identifiers.
+/// Buses and identifiers of the ladder; no figure was published of the simple bus without identifiers.
 const STEPS: [(AxonBus, Identifiers); 6] = [
     (AxonBus::Simple, Identifiers::Random),
     (AxonBus::Simple, Identifiers::TimeOrdered),

@@ -52,7 +52,7 @@ impl EventKind {
 pub(super) struct FailoverEvent {
     pub what: EventKind,
     pub at_ns: u64,
-    /// When the cluster was whole again: a leader there, a snapshot on the device, a member up to date.
+    /// Time at which the cluster was whole again: a leader there, a snapshot on the device, a member up to date.
     pub end_ns: u64,
 }
 

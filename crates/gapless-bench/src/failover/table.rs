@@ -39,7 +39,7 @@ pub(super) fn text(scenarios: &[ClusterResults], style: TableStyle) -> String {
                 met,
                 ms(figures.longest_silence_ns()),
                 ms(duration),
-                // Of the whole run: the event that lost a command is unknown.
+                // Numbers of the whole run: the event that lost a command is unknown.
                 if scenario.is_whole { grouped(scenario.lost) } else { absent() },
                 if scenario.is_whole { grouped(scenario.doubled) } else { absent() },
             ]);

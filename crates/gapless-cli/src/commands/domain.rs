@@ -1,4 +1,4 @@
-//! Only `serve` creates a domain; calling and looking create nothing.
+//! The domain of the commands for calls. Only `serve` creates one; calling and looking create nothing.
 
 use super::domain_directory::{lacks_owner_permissions, reason_against, reason_not_a_domain, reason_not_searched};
 use super::{ExitError, UsageError};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// Time, sleep and connections of one client, replaceable by a simulation.
 pub trait ClientEnvironment: Send {
-    /// Never goes back.
+    /// Current time; it never goes back.
     fn now(&self) -> Instant;
 
     /// Sleeps until something has arrived for the client, or for `timeout`.

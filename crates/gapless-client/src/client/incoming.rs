@@ -201,6 +201,7 @@ pub(super) fn take_message(
                 if refusal.code == RefusalCode::NotLeader {
                     return Err(ClientError::NotLeader { leader: refusal.text.to_owned() });
                 }
+                // Frames already sent wait in the ring, and are taken later.
                 if refusal.code == RefusalCode::Throttled {
                     return Ok(None);
                 }

@@ -81,7 +81,7 @@ impl Default for ClientOptions {
 }
 
 impl ClientOptions {
-    /// With several addresses, a silent one is soon left for the next.
+    /// Options of one attempt. With several addresses, a silent one is soon left for the next.
     fn connect_options(&self, has_others: bool) -> ConnectOptions {
         let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
         ConnectOptions {
@@ -104,6 +104,7 @@ pub struct Client {
     identity: StreamIdentity,
     seen: SeenFrame,
     deferred: DeferredInput,
+    /// Whether the connected member does not lead.
     was_turned_away: bool,
     options: ClientOptions,
     sessions: Vec<CommandSession>,
@@ -116,6 +117,7 @@ pub struct Client {
     assembly: Assembly,
     quiet_polls: QuietPolls,
     resending: Vec<SessionKey>,
+    /// Whether messages other than the awaited reply are kept for the next poll.
     awaits_reply: bool,
     asks: bool,
     /// Reported by a member without a service: session and number of the last message.
@@ -568,6 +570,7 @@ impl Client {
     #[cold]
     fn acknowledge_notices(&mut self, key: SessionKey) -> Result<(), ClientError> {
         match self.session(key)?.due_acknowledgement().map(|number| self.acknowledge(key, number)) {
+            // The next notice retries.
             Some(Err(ClientError::Log(LogError::Full { .. }))) | None => Ok(()),
             Some(other) => other,
         }

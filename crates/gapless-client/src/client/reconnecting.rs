@@ -258,6 +258,7 @@ impl Client {
     pub(super) fn on_not_leader(&mut self, leader: &str) -> ClientError {
         let (peer, now) = (self.peer(), self.now());
         if let Some(addresses) = &mut self.addresses {
+            // No wait here: reconnecting waits if no member is found.
             let _ = addresses.on_not_leader(leader, now);
         }
         self.was_turned_away = true;

@@ -10,6 +10,7 @@ pub(super) struct CommandSession {
     key: SessionKey,
     id: Option<u64>,
     open: bool,
+    /// The service no longer knows it; it can never be used again.
     lost: bool,
     token: u128,
     window_messages: u32,

@@ -61,7 +61,7 @@ const NAME_LENGTH: usize = 16;
 /// A node by its last report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
-    /// Never reused in the life of the sequencer's process.
+    /// Connection; never reused in the life of the sequencer's process.
     pub connection: u32,
     /// User that logged in, or the program's name on shared memory; may be empty.
     pub name: String,

@@ -97,6 +97,7 @@ struct DatagramConnection {
     last_received_ns: u64,
     reported_ns: u64,
     heartbeat_interval_ns: u64,
+    /// The sequencer no longer knows this node, or has left.
     is_forgotten: bool,
     asked_feed_ns: u64,
     ask_interval_ns: u64,
@@ -186,6 +187,7 @@ impl<S: Datagrams> DatagramLink<S> {
     fn send_control(&mut self, key: u64, body: UpstreamBody<'_>) {
         let mut packet = [0; 256];
         let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
+        // A lost packet is resent.
         let _ = self.main.send(self.options.command, &packet[..length], length);
     }
 
@@ -511,6 +513,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
         while !self.rewind_driver.is_flowing(now_ns)
             && let Some(request) = up.receiver.due_request(now_ns)
         {
+            // A lost request is resent.
             let request = request.to_bytes();
             let _ = self.requests.send(self.options.request, &request, request.len());
         }
@@ -519,6 +522,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             up.asked_feed_ns = now_ns;
             up.receiver.note_probe();
             let (nonce, position) = (up.nonce, up.receiver.next_sequence());
+            // The node's history was checked when it was admitted.
             self.send_hello(nonce, position, SeenFrame::default());
             return Ok(());
         }

@@ -75,6 +75,7 @@ impl<L: NodeLink> StreamNode<L> {
             return Ok(());
         }
         let now_ns = self.clock.now().monotonic_ns;
+        // Packets are not read until the sequencer has answered.
         self.link.take_in(now_ns)?;
         if publisher.is_open()
             && publisher.take_due_probe(now_ns)

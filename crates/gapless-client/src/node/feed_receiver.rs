@@ -92,7 +92,9 @@ struct EarlyFrames {
 }
 
 struct GapRequest {
+    /// Next sequence when the last request was sent, or the last answer arrived.
     next: u64,
+    /// Everything before this sequence was requested.
     until: u64,
     /// Unanswered requests.
     ranges: Vec<Range<u64>>,

@@ -17,13 +17,13 @@ pub struct ConnectionInfo {
     /// Headers and padding of the frames included.
     pub message_bytes_max: usize,
     pub released_sequence: u64,
-    /// Where the node begins to read.
+    /// Sequence at which the node begins to read.
     pub position: u64,
     /// `None` if the link does not know it.
     pub feed: Option<Feed>,
 }
 
-/// Where a node begins to read.
+/// Position at which a node begins to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     First,

@@ -34,6 +34,7 @@ pub(crate) struct PublishingSession {
     unacknowledged: ResendBuffer,
     next_to_send: u64,
     accepted: u64,
+    /// Whether the sequencer knows that this connection publishes to the session.
     is_attached: bool,
     was_opened: bool,
     open_sent_ns: Option<u64>,
@@ -293,6 +294,7 @@ impl PublishingSession {
     pub fn opened(&mut self, session: u64, opened: &SessionOpened, now_ns: u64) -> Result<(), ClientError> {
         let next = opened.next_session_seq;
         if self.is_attached && self.session == Some(session) {
+            // The answer was duplicated or late; the session has moved on since.
             return Ok(());
         }
         if session <= self.ended {
@@ -310,6 +312,7 @@ impl PublishingSession {
         self.resend_interval_ns = self.options.resend_interval_ns;
         match self.session {
             Some(known) if known == session && (self.was_opened || self.end != CloseState::Open) => {
+                // Another instance may be ahead of this one, but the stream never lags it.
                 if next < self.unacknowledged.first_number() && !self.options.shared {
                     return Err(ClientError::SessionLost {
                         session,
@@ -392,8 +395,8 @@ impl PublishingSession {
         any_waits && self.stall.take_clock_check()
     }
 
-    /// Nothing has come back for so long that the sequencer must be asked; the next question is due later than this one
-    /// was.
+    /// Whether nothing has come back for so long that the sequencer must be asked for its state; the next question is
+    /// due later than this one was.
     pub fn take_due_question(&mut self, now_ns: u64) -> bool {
         self.stall.take_due_question(self.accepted, now_ns)
     }

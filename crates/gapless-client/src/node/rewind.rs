@@ -94,6 +94,7 @@ impl SoupReader {
 pub struct Rewind {
     connection: TcpConnection,
     reading: SoupReader,
+    /// Length of the first packet, which has been handed out, bytes.
     handed_out: usize,
     last_packet_ns: u64,
     sent_ns: u64,

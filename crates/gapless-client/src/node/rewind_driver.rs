@@ -79,6 +79,7 @@ impl RewindDriver {
         let mut poured = 0;
         while poured < POURED_BYTES {
             if rewind.advance()? {
+                // The live feed or the answer to a request may have been faster.
                 let sequence = feed.sequence_of(rewind.number());
                 if sequence.is_none_or(|sequence| sequence >= receiver.next_sequence()) {
                     if !receiver.take_frame(rewind.message()) {

@@ -90,6 +90,7 @@ struct SharedMemoryConnection {
 /// A stalled process keeps its socket open.
 #[derive(Default)]
 struct SequencerSilence {
+    /// Position in the stream and number of answers, at the last check.
     seen: (u64, u64),
     since: Option<Instant>,
 }
@@ -310,6 +311,7 @@ impl NodeLink for SharedMemoryLink {
     fn flush(&mut self) -> Result<(), ClientError> {
         let up = self.up()?;
         if up.link.writer.publish() {
+            // Fails only if the counter is full; then the sequencer is being woken already.
             let _ = rustix::io::write(&up.link.wake_service, &1u64.to_ne_bytes());
         }
         Ok(())

@@ -2,11 +2,13 @@
 //! may lose frames.
 
 pub(super) struct StallDetector {
+    /// Last number known to have arrived, at the last check.
     accepted: u64,
     since_ns: u64,
     /// Doubled while nothing comes back.
     interval_ns: u64,
     interval_ns_min: u64,
+    /// Time until which the stream takes nothing, ns.
     held_until_ns: u64,
     looks: u32,
 }

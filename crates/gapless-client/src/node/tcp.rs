@@ -207,6 +207,7 @@ impl TcpLink {
                 }
             }
             None if is_due => {
+                // The node's history was checked when it was admitted.
                 let hello = self.hello(nonce, next, SeenFrame::default());
                 if let TcpLinkState::Up(up) = &mut self.state {
                     up.asked_feed_ns = now_ns;

@@ -50,7 +50,7 @@ pub struct ConsensusRecord {
 #[derive(Clone, Debug)]
 pub struct OutgoingMessage {
     pub to: MemberId,
-    /// For [`crate::consensus::wire::encode`].
+    /// Message, to be encoded with [`crate::consensus::wire::encode`].
     pub message: Message,
     /// First and last sequence.
     pub frames: Option<(u64, u64)>,

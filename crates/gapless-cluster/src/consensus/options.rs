@@ -18,7 +18,7 @@ pub struct ConsensusOptions {
     pub members: Members,
     /// A witness waits longer before it campaigns, and transfers leadership at once.
     pub is_witness: bool,
-    /// From the stream's identity, equal on every member.
+    /// First value of the chain: from the stream's identity, the same on every member.
     pub chain_seed: u64,
     /// Seed of the election timeouts; may be equal everywhere, since member and term are mixed in.
     pub seed: u64,

@@ -48,7 +48,7 @@ pub enum RecordError {
 /// An entry, and the frames that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRecord {
-    /// From 2: index 1 is the beginning of every cluster.
+    /// Index in the log, from 2: 1 is where every cluster begins.
     pub index: u64,
     pub term: u64,
     /// Covered frames; without frames, its position in the stream.
@@ -84,7 +84,7 @@ pub struct Checkpoint {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordContent {
-    /// With the commit index known at that time.
+    /// One entry, and the commit index known at that time.
     Entry(EntryRecord, u64),
     HardState(HardState),
     /// Replaces all earlier records.

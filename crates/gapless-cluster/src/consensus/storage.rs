@@ -22,15 +22,17 @@ struct KeptEntry {
 pub struct Storage {
     start: LogPosition,
     entries: VecDeque<KeptEntry>,
-    /// From each index on, the first for `start`.
+    /// Members from each index on, the first ones for `start`.
     members: VecDeque<(u64, Members)>,
     hard_state: HardState,
     applied: u64,
     entries_kept_max: usize,
     message_frames_max: u64,
+    /// First sequence of the leader's window; see `lagging`.
     lagging_before: u64,
+    /// Entry up to which a lagging member is given entries now.
     lagging_until: Option<u64>,
-    /// With a flag if the records lack any.
+    /// Known acknowledgements of other members, and whether the records lack any.
     acknowledged: BTreeMap<MemberId, Acknowledgement>,
     acknowledged_is_new: bool,
     /// A lagging member was refused entries, or has entries to be sent.

@@ -69,7 +69,7 @@ pub struct ReceivedMessage<'a> {
     /// Sender.
     pub from: MemberNumber,
     pub content: MessageContent,
-    /// With its checksum verified.
+    /// Consensus part, with its checksum verified.
     pub consensus: &'a [u8],
     /// At an address that is a multiple of 8; the frames' own checksums are *not* verified.
     pub frames: &'a [u8],

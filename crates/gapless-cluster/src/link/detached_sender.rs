@@ -164,6 +164,7 @@ impl ReplicationSender {
         let Some(next) = self.shared.queue.pop() else { return false };
         let used = std::mem::replace(&mut self.rest, next);
         self.sent = 0;
+        // A full pool needs no more.
         let _ = self.shared.spare.push(used);
         true
     }

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 /// Each read costs a system call.
 const CHECK_INTERVAL_NS: u64 = 5_000_000;
-/// While a member is missing; then while all are connected.
+/// Interval of beacons while a member is missing, ns; then the one while all are connected.
 const BEACON_INTERVAL_NS: u64 = 100_000_000;
 const BEACON_INTERVAL_CALM_NS: u64 = 1_000_000_000;
 const READS_MAX: usize = 4;

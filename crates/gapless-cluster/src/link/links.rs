@@ -268,8 +268,8 @@ impl Links {
         handed
     }
 
-    /// To be called until `None` after each [`Links::poll`], before [`Links::receive`]. A connection between two polls
-    /// is no event, so there are only a few for each peer.
+    /// Returns the next event. To be called until `None` after each [`Links::poll`], before [`Links::receive`]. A
+    /// connection between two polls is no event, so there are only a few for each peer.
     #[inline]
     pub fn next_event(&mut self) -> Option<LinkEvent> {
         self.peers.iter_mut().find_map(PeerLink::next_event)

@@ -73,9 +73,10 @@ pub(super) struct PeerLink {
     next_question_ns: u64,
     last_received_ns: u64,
     last_sent_ns: u64,
+    /// Whether the last event taken was [`LinkEvent::Connected`].
     is_reported: bool,
     disconnected: Option<DisconnectReason>,
-    /// Not taken yet; and whether this side refuses.
+    /// A refusal that was not taken yet, and whether this side refuses.
     refusal: Option<(LinkRefusal, bool)>,
     statistics: LinkStatistics,
     warnings: Warnings,
@@ -244,6 +245,7 @@ impl PeerLink {
 
     #[inline]
     pub(super) fn receive(&mut self, now_ns: u64, take: &mut impl FnMut(ReceivedMessage<'_>)) -> usize {
+        // Messages of a connection are returned once its event was taken.
         if !self.is_reported || self.disconnected.is_some() {
             return 0;
         }
@@ -447,6 +449,7 @@ impl PeerLink {
                 self.connect(*connection, theirs.from.instance, now_ns, options);
             }
             Err(refusal) => {
+                // A peer that does not receive the refusal sees the connection closed.
                 let _ = refuse(&mut connection, &refusal);
                 self.note_refusal(*refusal, address, now_ns, true);
             }

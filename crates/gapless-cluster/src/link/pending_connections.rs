@@ -15,7 +15,7 @@ pub struct PendingStatistics {
     pub accepted: u64,
     /// First bytes were no message.
     pub garbage: u64,
-    /// Nothing received in time, or ended before any byte.
+    /// Connections dropped because they sent nothing for too long, or ended before they sent anything.
     pub silent: u64,
     /// Dropped for newer ones at the limit.
     pub displaced: u64,

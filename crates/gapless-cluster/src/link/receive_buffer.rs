@@ -33,6 +33,7 @@ pub struct ReceiveBuffer {
     capacity: usize,
     capacity_usual: usize,
     header: Option<MessageHeader>,
+    /// Bytes of the message at `start` that are needed for the next step.
     needed: usize,
     messages_taken: u64,
     is_large_needed: bool,
@@ -65,8 +66,9 @@ impl ReceiveBuffer {
         }
     }
 
-    /// For a sender before its handshake: until [`ReceiveBuffer::set_capacity`] any other message is an error, whatever
-    /// length it claims.
+    /// Creates an empty buffer of `capacity` bytes for a sender before its handshake. Until
+    /// [`ReceiveBuffer::set_capacity`] any message except those of the handshake is an error, whatever length it
+    /// claims.
     ///
     /// # Panics
     /// If a header does not fit.
@@ -192,7 +194,8 @@ impl ReceiveBuffer {
     }
 }
 
-/// Also returns the index of the first address that is a multiple of 8. The vector never grows, so it never moves.
+/// Allocates a vector, and returns it with the index of its first address that is a multiple of 8. It never grows, so
+/// it never moves.
 fn aligned(capacity: usize) -> (Vec<u8>, usize) {
     let bytes = vec![0; capacity + ALIGNMENT];
     let base = bytes.as_ptr().align_offset(ALIGNMENT);

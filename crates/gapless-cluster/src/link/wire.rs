@@ -78,10 +78,10 @@ const CONSENSUS_CRC_OFFSET: usize = 24;
 const HEADER_CRC_OFFSET: usize = 28;
 const REFUSAL_HEADER_LENGTH: usize = 8;
 
-/// Never 0.
+/// Number of a member in the cluster's configuration; never 0.
 pub type MemberNumber = u64;
 
-/// Not a message, or not an allowed one; the connection is closed.
+/// Reason for which bytes are not a message, or not an allowed one; the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error("{found:#010x} begins no message of a link; {MAGIC:#010x} does")]
@@ -176,11 +176,11 @@ impl MessageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader {
     pub kind: MessageKind,
-    /// Without padding.
+    /// Bytes of the consensus part, without padding.
     pub consensus_length: usize,
-    /// Without padding.
+    /// Bytes of the frames part, without padding.
     pub frames_length: usize,
-    /// From 1 on each connection.
+    /// Number of the message on its connection, from 1.
     pub number: u64,
     consensus_crc: u32,
 }
@@ -329,7 +329,7 @@ pub struct MemberIdentity {
     pub stream_id: u128,
     /// 0 while unknown.
     pub incarnation: u64,
-    /// Not 0.
+    /// Number of the member, not 0.
     pub member: MemberNumber,
     /// Random number of the directory, drawn when it was empty: distinguishes two members configured with one identity.
     pub instance: u64,
@@ -459,7 +459,7 @@ impl LinkRefusalCode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkRefusal {
     pub code: LinkRefusalCode,
-    /// For the other side's log; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes are sent.
+    /// Text for the other side's log; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes are sent.
     pub text: String,
 }
 

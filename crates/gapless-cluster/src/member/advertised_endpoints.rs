@@ -14,7 +14,8 @@ pub(super) struct AdvertisedEndpoints {
 }
 
 impl AdvertisedEndpoints {
-    /// From the stream's socket and the port for clients; endpoints that are too long are not sent.
+    /// Creates the endpoints from the stream's socket and the port for clients, if any; endpoints that are too long are
+    /// not sent.
     pub fn new(layout: &StreamLayout, port: Option<SocketAddr>) -> Self {
         let socket = std::path::absolute(layout.socket()).unwrap_or_else(|_| layout.socket());
         let mut own = String::new();

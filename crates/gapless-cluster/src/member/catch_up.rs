@@ -130,6 +130,7 @@ impl CatchUp {
         if fetching.frames.is_complete() || !fetching.requests.begin_waiting(now_ns) {
             return;
         }
+        // If it is not connected, it is asked again later.
         let _ = links.send(
             fetching.requests.leader().get(),
             MessageContent::CatchUpRequest,
@@ -178,6 +179,7 @@ impl CatchUp {
             }
         }
         budget.spend(self.bytes.len());
+        // The receiver asks again if the frames do not arrive.
         let _ = links.send(to.get(), MessageContent::CatchUpFrames, &header(first, last), &[&self.bytes]);
     }
 

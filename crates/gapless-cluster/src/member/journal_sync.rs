@@ -14,6 +14,7 @@ pub(crate) enum JournalSync {
 pub(crate) struct SyncOnTurn {
     syncer: Syncer,
     requested: u64,
+    /// Poll that was requested before the last look.
     due: u64,
     done: u64,
 }
@@ -38,7 +39,7 @@ impl JournalSync {
         }
     }
 
-    /// Last poll on the device.
+    /// Returns the poll up to which everything is on the device.
     pub fn synced_number(&mut self) -> Result<u64, ClusterError> {
         match self {
             Self::Thread { requests, .. } => requests.synced().map_err(|reason| ClusterError::Sync { reason }),

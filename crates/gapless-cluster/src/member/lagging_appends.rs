@@ -25,6 +25,7 @@ pub(super) struct LaggingAppends {
 struct PeerWindow {
     member: MemberId,
     next_index: u64,
+    /// Last entry of each piece in flight, and the piece's bytes.
     in_flight: VecDeque<(u64, usize)>,
 }
 

@@ -8,7 +8,7 @@ use gapless_transport::sockets::Network;
 pub struct MemberEnvironment {
     /// Network between members.
     pub network: Network,
-    /// Not 0; `None` draws one at random for a new directory.
+    /// Instance number of a new directory, not 0; `None` draws one at random.
     pub instance: Option<u64>,
     /// Boot and clock for the journal.
     pub journal: JournalEnvironment,

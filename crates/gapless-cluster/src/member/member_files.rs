@@ -56,7 +56,7 @@ impl MemberFiles {
         }
     }
 
-    /// For a directory with `instance`; writes nothing.
+    /// Opens the files of `directory`, which has an `instance`. Writes nothing.
     pub fn open_read_only(directory: &Path) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
         let text = match files.read("instance") {
@@ -114,7 +114,7 @@ impl MemberFiles {
         self.write_at(&self.path(name), name, text)
     }
 
-    /// For a file that is moved to its own name later.
+    /// Writes the file to a path from which it is moved to its own name later.
     pub fn write_at(&self, path: &Path, name: &str, text: &str) -> Result<(), ClusterError> {
         write_durably(path, &format!("{SEAL}{}\n{text}", self.sum(name, text)))
     }
@@ -140,7 +140,7 @@ impl MemberFiles {
     }
 }
 
-/// After a crash the file has the old or the new text.
+/// Writes a small file durably: after a crash it has the old or the new text.
 fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
     let failed = |source| ClusterError::System { action: format!("writing {}", path.display()), source };
     replace_file(path, path.with_extension("new"), text.as_bytes()).map_err(failed)

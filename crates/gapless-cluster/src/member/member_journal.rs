@@ -13,7 +13,9 @@ pub(super) struct MemberJournal {
     journal: Journal,
     cursor: GatingCursor,
     records: Vec<ConsensusRecord>,
+    /// Whether the records must be on the device before any answer.
     must_sync: bool,
+    /// Term and vote that must be on the device.
     vote: Option<Vec<u8>>,
     ballot: Ballot,
     number: u64,
@@ -80,7 +82,7 @@ impl MemberJournal {
         }
     }
 
-    /// For records that precede their poll.
+    /// Returns the list for records that are produced before their poll.
     pub fn records(&mut self) -> &mut Vec<ConsensusRecord> {
         &mut self.records
     }
@@ -103,7 +105,7 @@ impl MemberJournal {
         last_sequence: u64,
         checkpoint: impl FnOnce() -> Vec<u8>,
     ) -> Result<u64, ClusterError> {
-        // Also without frames: a helper may have found that a file is gone.
+        // Checked also without frames: a helper may have found that a file is gone.
         self.journal.check_usable()?;
         if length_bytes > 0 {
             let frames = self.cursor.available().map_err(StreamError::from)?;

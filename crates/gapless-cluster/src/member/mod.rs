@@ -97,6 +97,7 @@ impl Member {
         if self.core.outbox.is_empty() {
             return Ok(());
         }
+        // The time is sent before the frames that a new leader appends.
         self.send_time();
         let mut outbox = std::mem::take(&mut self.core.outbox);
         for outgoing in outbox.drain(..) {
@@ -140,6 +141,7 @@ impl Member {
             },
         };
         if !transmit(&mut self.links, &mut self.bytes, &outgoing, frames) {
+            // Entries that were not sent are resent from the member's present position.
             self.core.consensus.unreachable(to);
         }
         Ok(())
@@ -207,7 +209,8 @@ impl Member {
         Ok(())
     }
 
-    /// Also notifies every connected member that may know less, including removed ones.
+    /// Updates the links to the members, and notifies every connected member that may know less, including removed
+    /// ones.
     fn follow_members(&mut self) -> Result<(), ClusterError> {
         let own = self.core.member;
         if let Some(view) = self.core.membership.received_view.take() {
@@ -222,6 +225,7 @@ impl Member {
         {
             let (bytes, all) = (view.to_bytes(), self.links.peers().collect::<Vec<_>>());
             for peer in all {
+                // A member that is not connected is notified when it connects.
                 let _ = self.links.send(peer, MessageContent::Members, &bytes, &[]);
             }
             if view.has_removed(own) {
@@ -264,7 +268,7 @@ impl Member {
         work
     }
 
-    /// Only the links know that another member is reached at the new member's address.
+    /// Returns a refusal that only the links can decide: at the address of the new member another member is reached.
     fn refusal(&self, request: &MemberRequest) -> Option<MembershipChangeError> {
         let AdminCommand::Add(new) = &request.command else { return None };
         let (owner, address) = self.peers.owner_of(&new.addresses, self.core.consensus.members())?;

@@ -92,7 +92,7 @@ impl PendingCheckpoint {
         self.path.exists()
     }
 
-    /// Once the journal holds the same checkpoint.
+    /// Removes the file, when the journal holds the same checkpoint.
     pub fn remove(&self) -> Result<(), ClusterError> {
         match checked_file::remove(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

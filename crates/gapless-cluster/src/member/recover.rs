@@ -49,7 +49,7 @@ struct LogContent {
     term: u64,
 }
 
-/// For the caller that gives the other files the new incarnation.
+/// The kept journal, for the caller that gives the other files the new incarnation.
 #[derive(Debug)]
 pub struct KeptJournal<'a> {
     /// Unchanged.
@@ -169,6 +169,7 @@ impl ForcedRecovery {
         journal.append_checkpoint(&checkpoint)?;
         journal.sync()?;
         pending.remove()?;
+        // No other member is left that could hold a vote of this one, or reconnect.
         for name in ["ballot", "voting", "instances"] {
             rename_to_old(root, name)?;
         }

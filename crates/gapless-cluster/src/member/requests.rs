@@ -90,7 +90,7 @@ pub enum AdminOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
     Transfer(MemberId),
-    /// Without checks, unlike [`AdminCommand::Add`] and [`AdminCommand::Remove`].
+    /// Changes the members without checks: [`AdminCommand::Add`] and [`AdminCommand::Remove`] are checked.
     Change(MembershipChange),
     /// First a learner, then a voter once it has nearly every entry.
     Add(NewMember),

@@ -104,7 +104,7 @@ impl MemberShared {
             let who = if is_witness { "a witness" } else { "this member" };
             format!("{who} runs no service, of which a snapshot could be taken; ask a member whose program runs one")
         })?;
-        // Acquire: the later taker sees the effects of the earlier one.
+        // Acquire, with the Release below: the later taker sees the effects of the earlier one.
         if self.is_taking.swap(true, Ordering::Acquire) {
             return Err("another snapshot is being taken; ask again".to_owned());
         }

@@ -38,7 +38,7 @@ const NAME: &str = "voting";
 enum VotingState {
     New,
     CaughtUp,
-    /// With the last term of possibly missing entries, once determined.
+    /// Rejoining, with the last term in which it may lack acknowledged entries, once determined.
     Rejoining(Option<u64>),
 }
 
@@ -56,6 +56,7 @@ pub(super) struct Voting {
     file: VotingFile,
     awaited: Vec<u64>,
     contacted: Vec<u64>,
+    /// Index of the newest view of the members that it has received.
     recorded_index: u64,
 }
 
@@ -100,7 +101,7 @@ impl Voting {
         Ok(voting)
     }
 
-    /// For a recovery: the journal's content is the whole cluster's, and there is no ballot.
+    /// Resets the file for a recovery: the journal's content is the whole cluster's, and there is no ballot.
     pub fn reset_for_recovery(files: &MemberFiles, is_synced: bool) -> Result<(), ClusterError> {
         let file = VotingFile { state: VotingState::CaughtUp, starts: 1, is_synced, ballot_number: 0 };
         files.write(NAME, &file.to_text())

@@ -36,7 +36,7 @@ impl MemberWaits {
         self.refusals.entry(member).or_insert_with(WaitNotices::at_once).take_due(now_ns)
     }
 
-    /// Without a leader nothing is committed, and publishers wait.
+    /// Logs that no member leads: nothing is committed, and publishers wait.
     pub fn log_no_leader(&mut self, core: &MemberCore, now_ns: u64) {
         if core.consensus.leader().is_some() {
             return self.no_leader.end();

@@ -13,7 +13,7 @@ pub(crate) type AnswerResult = Result<WriterAnswer, BusError>;
 pub(crate) enum WriterAnswer {
     /// Kept small, because it is copied often.
     Accepted {
-        /// Without events, the sequence that the first would have.
+        /// Sequence of the first event; without events, the sequence that it would have.
         sequence: u64,
         version: u64,
         events: u32,
@@ -173,7 +173,7 @@ impl Completion {
         None
     }
 
-    /// With `state` locked; `false`: an outcome arrived before.
+    /// Moves progress to [`IN_STATE`]. Call with `state` locked. `false`: an outcome arrived before.
     fn enter_state(&self) -> bool {
         loop {
             match self.progress.load(Ordering::Acquire) {

@@ -69,7 +69,7 @@ struct ConnectionInner {
 
 struct ConnectionSession {
     key: SessionKey,
-    /// By number, in the order of sending.
+    /// Commands by number, in the order in which they were sent.
     in_flight: VecDeque<(u64, Arc<Completion>)>,
 }
 
@@ -370,13 +370,14 @@ impl WriterConnection {
         let mut waiters = lock(&self.waiters);
         while let Some(next) = waiters.pop_front() {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
+            // A waiter that is not nudged has its outcome already.
             if next.nudge() {
                 return;
             }
         }
     }
 
-    /// For callers that never sleep: the poller reconnects a lost connection.
+    /// Like [`WriterConnection::unlock`], for callers that never sleep: the poller reconnects a lost connection.
     fn unlock_at_once(&self, inner: MutexGuard<'_, ConnectionInner>, due: DueCallbacks) {
         let is_lost = inner.is_lost;
         self.unlock(inner, due);
@@ -463,7 +464,7 @@ impl ConnectionInner {
         }
         let is_opening = self.sessions.iter().any(|session| self.client.next_session_seq(session.key).is_none());
         if count < self.sessions_max && !is_opening {
-            // Tried again by the next call.
+            // A session that cannot be begun now is tried again by the next call.
             if let Ok(key) = self.client.begin_session(random_token(), SESSION_COMMANDS_MAX) {
                 self.sessions.push(ConnectionSession { key, in_flight: VecDeque::new() });
             }

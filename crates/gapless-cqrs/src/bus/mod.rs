@@ -103,6 +103,7 @@ impl CommandBus {
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) -> Option<PendingOutcome<Reply, Refusal>> {
         let completion = match (&self.policy, &self.transport) {
+            // A handler never waits for room.
             _ if handling::is_handling() => self.send_now(draft),
             (None, BusTransport::Connection(connection)) => {
                 let completion = Arc::new(Completion::default());

@@ -76,7 +76,7 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    /// For a caller's `identifier`; without, [`Attempts::identifier`] is a new one.
+    /// Creates the attempts for a caller's `identifier`; without one, [`Attempts::identifier`] is a new one.
     pub fn new(policy: RetryPolicy, identifier: Option<u128>) -> Self {
         let is_identifier_own = identifier.is_none();
         Self {

@@ -97,6 +97,7 @@ impl BaseBuilder<'_> {
             match self.reader.advance(usize::MAX)? {
                 AdvanceResult::Transaction => {}
                 AdvanceResult::Frames => continue,
+                // Frames without events may follow the last event.
                 AdvanceResult::End if self.reader.next_sequence() >= self.before => break,
                 AdvanceResult::End => return Err(DeletionError::NotReleased { sequence: self.reader.next_sequence() }),
             }

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 const TURN_INTERVAL: Duration = Duration::from_millis(20);
 const TURN_INTERVAL_WITH_REQUESTS: Duration = Duration::from_micros(200);
 const TURN_INTERVAL_WITHOUT_INDEX: Duration = Duration::from_millis(200);
-/// Afterwards open segments are closed: they would take room after their deletion.
+/// Idle time after which open segments are closed: they would take room after their deletion.
 const READER_IDLE_MAX: Duration = Duration::from_secs(1);
 const CATCH_UP_TIME_AT_CLOSE: Duration = Duration::from_millis(200);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -477,6 +477,7 @@ impl LoadWorker {
                 Ok(result) => {
                     crash_point("aggregate_loaded");
                     self.shared.lock().results.push(result);
+                    // Relaxed: see `Loader::results`.
                     self.shared.has_results.store(true, Ordering::Relaxed);
                     self.parts.waker.wake();
                 }

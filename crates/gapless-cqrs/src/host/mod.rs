@@ -294,7 +294,7 @@ pub(crate) fn bus_parts(model: CommandModel, options: CommandHostOptions) -> Res
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threading {
     OwnThread,
-    /// For simulations.
+    /// The writer's thread, in its turns; for simulations.
     InTurns,
 }
 
@@ -329,6 +329,7 @@ pub(crate) fn bus_parts_on(
         let (options, handover) = ((&options, threading), (handover, follow_ups));
         let writer = BusTransactions::new(model, identifiers, options, handover, index, parts)?;
         let (index, counters) = writer.readers();
+        // The writer is created once.
         let _ = parts_cell.set(BusReaderParts { index, counters, event_deleter });
         Ok(Box::new(writer) as Box<dyn Transactions>)
     };

@@ -418,7 +418,7 @@ impl BaseWriter {
     pub fn finish(self) -> io::Result<BaseFile> {
         let path = self.path.clone();
         self.put_in_place().inspect_err(|_| {
-            // A start would use the file.
+            // A start would use the file. It may not exist.
             let _removed = checked_file::remove(path);
         })
     }

@@ -56,6 +56,7 @@ pub(super) fn merge(
     }
     // Sources are few. For the same key the earlier run comes first, so positions ascend.
     while let Some(key) = sources.iter().filter_map(|source| source.key).min() {
+        // Relaxed: the flag guards no data.
         if is_closed.load(Ordering::Relaxed) {
             return Err(MergeError::Closed);
         }

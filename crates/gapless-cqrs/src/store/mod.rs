@@ -319,7 +319,7 @@ impl IndexBuilder {
             });
         };
         let mut is_more = reader.visit(TURN_FRAMES_MAX, &mut add)?;
-        // Every turn could end in the middle of a transaction.
+        // Completeness is known only after a whole transaction. Every turn could end in the middle of one.
         while is_more && !reader.is_between_transactions() {
             is_more = reader.visit(1, &mut add)?;
         }

@@ -11,7 +11,9 @@ const POSITIONS: usize = 4096;
 pub(crate) struct FilterSearch {
     alternatives: Vec<Vec<KeyCursor>>,
     found: BinaryHeap<Reverse<(Position, usize)>>,
+    /// Alternatives to be looked up.
     due: Vec<usize>,
+    /// Alternatives without a position up to `through`.
     others: Vec<usize>,
     through: u64,
 }

@@ -20,7 +20,7 @@ impl StoredIndex {
     /// Opens the index in `directory`, if any; moves `reader`.
     ///
     /// # Errors
-    /// Something is unreadable.
+    /// A directory, a file or the stream cannot be read.
     pub fn open(directory: &Path, reader: &mut EventReader) -> Result<Self, ScanError> {
         let mut scans = 1;
         loop {

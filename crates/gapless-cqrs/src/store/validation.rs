@@ -53,6 +53,7 @@ pub(super) fn scan(
     for ((first, last), path) in named {
         let next = runs.last().map(|run| run.extent.last_sequence + 1);
         let reason = match next {
+            // Files of deleted events are ignored.
             _ if last < first_held => None,
             Some(next) if last < next => None,
             Some(next) if first != next => Some(format!("what is before it is missing, from {next} on")),
@@ -76,7 +77,7 @@ pub(super) fn scan(
     Ok(RunScan { runs, others })
 }
 
-/// Also true if the run's last frame is in a missing archive.
+/// Whether the stream has the last frame of a run. Also true if that frame is in a missing archive.
 fn is_of_history(run: &IndexRun, reader: &mut EventReader) -> Result<bool, ReadError> {
     let RunExtent { last_sequence, last_time_ns, .. } = run.extent;
     if mutant("believe_stale_index") {

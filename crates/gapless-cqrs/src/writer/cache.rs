@@ -33,7 +33,7 @@ pub(crate) struct AggregateLoad {
     /// Index of its type.
     pub index: usize,
     pub id: Box<[u8]>,
-    /// Last event to fold.
+    /// Sequence of the last event to fold.
     pub through: u64,
     /// Results of an earlier round are ignored.
     round: u64,
@@ -58,7 +58,7 @@ pub(crate) struct DueSnapshot {
     pub state: ErasedState,
     pub version: u64,
     pub last_sequence: u64,
-    /// Of the frame at `last_sequence`.
+    /// Time of the frame at `last_sequence`.
     pub last_time_ns: u64,
 }
 
@@ -70,12 +70,12 @@ const NONE: u32 = u32::MAX;
 const SNAPSHOTS_MAX: usize = 256;
 const EXAMINED_MAX: usize = 64;
 
-/// By key, with clock eviction.
+/// The aggregates in memory, by key, with clock eviction.
 pub(crate) struct AggregateCache {
     entries: Vec<CacheEntry>,
     free: Vec<u32>,
     first: FxHashMap<IndexKey, u32>,
-    /// Without filters, an aggregate that is not in memory has no events.
+    /// Tells which aggregates have events. Without it, an aggregate that is not in memory has none.
     filters: Option<KeyFilters>,
     aggregates_max: usize,
     hand: usize,
@@ -87,6 +87,7 @@ pub(crate) struct AggregateCache {
     last_missed: Option<CacheSlot>,
     loading: usize,
     queues: WaitQueues,
+    /// Session and number of the command being decided.
     session: u64,
     number: u64,
     round: u64,
@@ -102,6 +103,7 @@ struct CacheEntry {
     content: CacheContent,
     version: u64,
     last_sequence: u64,
+    /// Used since the eviction hand passed last.
     is_used: bool,
     next: u32,
 }
@@ -498,7 +500,7 @@ impl AggregateCache {
         }
     }
 
-    /// Without events.
+    /// Removes an aggregate without events.
     #[cold]
     pub fn drop_if_empty(&mut self, slot: CacheSlot) {
         let entry = &self.entries[slot.0 as usize];

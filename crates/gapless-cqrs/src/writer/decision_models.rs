@@ -30,7 +30,7 @@ pub(crate) struct ModelLoad {
     pub id: Box<[u8]>,
     /// First event to fold.
     pub from: Position,
-    /// Last event to fold.
+    /// Sequence of the last event to fold.
     pub through: u64,
     /// A result with another ticket is outdated.
     ticket: u64,
@@ -41,7 +41,7 @@ pub(crate) struct LoadedModel {
     pub content: Result<ErasedState, LoadFailure>,
 }
 
-/// For states being loaded. Beyond, the loads start again.
+/// Most bytes of transactions kept for states that are being loaded. Beyond, the loads start again.
 const PENDING_BYTES_MAX: usize = 16 << 20;
 const EXAMINED_MAX: usize = 64;
 
@@ -65,7 +65,7 @@ pub(crate) struct DecisionModels {
     /// Read by the running handler, with its own events applied.
     read_states: Vec<ReadState>,
     lookups: Vec<usize>,
-    /// By waiting session; they stay until its commands are decided, whatever the limit.
+    /// States looked up by waiting commands, by session. They stay until the commands are decided, whatever the limit.
     held: FxHashMap<u64, Vec<usize>>,
 }
 
@@ -77,6 +77,7 @@ struct ModelEntry {
     from: Position,
     content: ModelContent,
     is_used: bool,
+    /// Number of waiting sessions that hold it.
     holds: u32,
 }
 

@@ -75,7 +75,8 @@ pub(crate) struct CommandWriter {
     identifiers: Identifiers,
     unit_of_work: UnitOfWork,
     answer: Vec<u8>,
-    /// With the number of events; `None` for a duplicate, which got the first answer again.
+    /// Outcome of the last command, with its number of events; `None` for a duplicate, which got the first answer
+    /// again.
     last_answer: Option<(AnswerKind, u32)>,
     text: String,
 }
@@ -106,7 +107,7 @@ impl CommandWriter {
         self.last_answer
     }
 
-    /// For logs.
+    /// Outcome of the last command, for logs.
     #[cold]
     pub fn outcome(&self, result: RunResult) -> String {
         match result {
@@ -129,7 +130,7 @@ impl CommandWriter {
         &self.text
     }
 
-    /// From the next command on.
+    /// Sets the version as which the stream's service acts from the next command on.
     #[cold]
     pub fn become_version(&mut self, version: u32) {
         self.model.aggregates.become_version(version);
@@ -527,7 +528,7 @@ impl CommandWriter {
     }
 }
 
-/// Without metadata and expectations.
+/// Hash of a command's target and content, without its metadata and expectations.
 fn hash_of(envelope: &CommandEnvelope<'_>) -> u64 {
     let parts = [envelope.id, envelope.payload];
     let head = [u64::from(envelope.aggregate.0) << 32 | u64::from(envelope.command.0), u64::from(envelope.version)];

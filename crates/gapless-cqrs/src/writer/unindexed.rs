@@ -7,6 +7,7 @@ const GENERATION_KEYS: usize = 1024;
 /// reached the end of the older.
 #[derive(Default)]
 pub(super) struct Unindexed {
+    /// All events after this sequence were reported and are not forgotten; `None` while none are reported.
     after: Option<u64>,
     older: Generation,
     younger: Generation,

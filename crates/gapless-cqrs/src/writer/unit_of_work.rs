@@ -81,7 +81,7 @@ impl UnitOfWork {
         self.steps.push(AggregateStep { slot, aggregate, events, is_applied: false, has_copy: false });
     }
 
-    /// Without events: only an identifier stays.
+    /// Ends a transaction without events: only the identifier, if there is one, stays.
     pub fn seal(&mut self) {
         if !self.has_identity {
             self.changes.clear();

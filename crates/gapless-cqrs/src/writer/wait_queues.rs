@@ -43,10 +43,10 @@ struct Arrival {
 
 #[derive(Default)]
 pub(super) struct WaitQueues {
-    /// With the number of checks at which the first command could have come and did not.
+    /// Queues, each with the number of checks at which its first command could have come and did not.
     queues: FxHashMap<u32, (WaitQueue, u32)>,
-    /// By session and number; no inner map is empty. Within a session, an earlier number never arrives after a later
-    /// one.
+    /// Arrived commands by session and number; no inner map is empty. Within a session, an earlier number never arrives
+    /// after a later one.
     arrivals: FxHashMap<u64, BTreeMap<u64, Arrival>>,
     arrived: u64,
     ready: Vec<u64>,
@@ -146,7 +146,7 @@ impl WaitQueues {
         for slot in arrival.slots {
             if let Entry::Occupied(mut entry) = self.queues.entry(slot) {
                 let (queue, _) = entry.get_mut();
-                // The decided command may have overtaken others.
+                // The decided command may have overtaken others, and then is not the first.
                 let mut is_first = true;
                 queue.0.retain(|waiting| {
                     std::mem::take(&mut is_first) || (waiting.session, waiting.number) != (session, number)
@@ -201,6 +201,7 @@ impl WaitQueues {
     pub fn remove_session(&mut self, session: u64) {
         self.arrivals.remove(&session);
         for (queue, _) in self.queues.values_mut() {
+            // The first command is removed below, so that the next one's turn begins.
             let mut is_first = true;
             queue.0.retain(|waiting| std::mem::take(&mut is_first) || waiting.session != session);
         }

@@ -45,6 +45,7 @@ impl UnwrittenLines {
             return;
         }
         while let Some(line) = self.lines.front() {
+            // Ends the torn line, which then does not parse as a dead letter.
             let ended = if *torn { file.write_all(b"\n") } else { Ok(()) };
             *torn |= ended.is_ok();
             if let Err(error) = ended.and_then(|()| file.write_all(line.as_bytes())) {

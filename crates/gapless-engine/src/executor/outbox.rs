@@ -24,6 +24,7 @@ const COMPACTED_FROM: usize = 1 << 16;
 pub(super) struct DeferredQueue {
     connection: ConnectionId,
     pub(super) messages: VecDeque<DeferredSend>,
+    /// Number of messages that triggers the next compaction.
     compacted_from: usize,
 }
 
@@ -277,7 +278,7 @@ impl ReplyOutbox {
         match kind {
             DeferredSendKind::Reply(session_seq) => match entry.find_reply(session_seq) {
                 Some(reply) => self.deliver(connection, &reply.header(session), CheckedPayload::new(&reply.payload)),
-                // A later command has acknowledged it.
+                // A reply that is no longer stored was acknowledged by a later command.
                 None => SendResult::Undeliverable,
             },
             DeferredSendKind::Notices => {

@@ -58,6 +58,7 @@ impl Fold {
         }
         match self.run(frame, payload)? {
             ExecutionOutcome::Done => self.commit_side_outputs(sink),
+            // No client waits for a reply, so a refusal is recorded as a dead letter.
             ExecutionOutcome::Refused { text, .. } => {
                 let (sequence, session, schema) = (frame.sequence(), frame.session(), frame.schema());
                 let session_seq = frame.session_seq();

@@ -46,9 +46,9 @@ pub struct Policy {
     pub on_unhandled: OnUnhandled,
     /// Skipped in addition to those that the stream marks (`gapless journal skip`).
     pub skip_sequences: BTreeSet<u64>,
-    /// Not written to the stream.
+    /// A start replays frames that another program has handled. Not written to the stream.
     pub on_other_program: OnOtherProgram,
-    /// Not written to the stream.
+    /// A replay produces other outputs than recorded. Not written to the stream.
     pub on_other_outputs: OnOtherOutputs,
     /// Name of the program, so that two builds of the same handlers count as one; by default the executable's bytes.
     /// Not written to the stream.

@@ -9,7 +9,8 @@ pub(super) fn program(name: Option<&str>) -> u64 {
     match name {
         Some(name) => (name.len() as u64) << 32 | u64::from(crc32c(name.as_bytes())),
         None => *OF_EXECUTABLE.get_or_init(|| {
-            // Each start counts as another program then, and logs a warning.
+            // An unreadable executable gets a random number, so each start counts as another program and logs a
+            // warning.
             of_file(Path::new("/proc/self/exe")).unwrap_or_else(|_| gapless_transport::token::random_token() as u64)
         }),
     }

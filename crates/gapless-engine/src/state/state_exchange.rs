@@ -39,6 +39,7 @@ pub(crate) struct ExchangeSlots {
     pub request: Option<StateRequest>,
     pub lent: Option<LentState>,
     pub returned: Option<ReturnedState>,
+    /// The applier wants the state back for a snapshot.
     pub is_recalled: bool,
 }
 
@@ -58,6 +59,7 @@ impl StateExchange {
     }
 
     pub fn set_applier(&self, applier: Waker) {
+        // Each service has one agent, so it is set once.
         let _ = self.applier.set(applier);
     }
 
@@ -100,7 +102,7 @@ impl StateExchange {
 /// Per session, without sessions that were never sent one.
 #[derive(Default)]
 pub(crate) struct UnacknowledgedNotices {
-    /// Last notice, last acknowledged one.
+    /// Number of the last notice, and of the last acknowledged one.
     by_session: FxHashMap<u64, (u64, u64)>,
 }
 

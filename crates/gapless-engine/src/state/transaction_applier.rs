@@ -36,7 +36,8 @@ const STATE_HASH: &str = "service.state_hash";
 const STATES_REMADE: &str = "service.states_remade";
 
 enum StateLocation {
-    /// As it is after the last frame; in a cell because writing a snapshot marks the written objects.
+    /// The state is here, as it is after the last frame; in a cell because writing a snapshot marks the written
+    /// objects.
     Current(RefCell<Box<ReplicatedState>>),
     Speculative(Box<ReplicatedState>, SpeculativeSpan),
     Lent(StateRequest),
@@ -50,6 +51,7 @@ pub(crate) struct TransactionApplier {
     counters: Option<StateCounters>,
     exchange: Option<Arc<StateExchange>>,
     request: Option<StateRequest>,
+    /// A snapshot is due and waits for the state's return.
     snapshot_waits: bool,
     source: Option<(StreamLayout, StreamIdentity)>,
 }
@@ -97,7 +99,7 @@ impl TransactionApplier {
     /// Attaches the applier to the agent that `waker` wakes, and adds the state's hash and rebuilds to `counters`.
     ///
     /// # Errors
-    /// No room for its counters.
+    /// There is no room for its counters.
     pub fn attach(&mut self, waker: Waker, counters: &Counters) -> Result<StateViews, gapless_agent::Error> {
         if let Some(exchange) = &self.exchange {
             exchange.set_applier(waker);
@@ -154,6 +156,7 @@ impl TransactionApplier {
             self.rebuild(last_sequence)?;
         }
         if self.snapshot_waits {
+            // The snapshot is taken first; then it wakes the applier.
             return Ok(());
         }
         self.request = None;
@@ -315,6 +318,7 @@ impl ErasedService for TransactionApplier {
     fn can_snapshot(&mut self, last_sequence: u64, is_final: bool) -> Result<bool, EngineError> {
         if !self.make_current(last_sequence) {
             if is_final && matches!(self.location, StateLocation::Speculative(..)) {
+                // The stop does not wait to learn whether its frames are released.
                 self.rebuild(last_sequence)?;
             } else {
                 if let (StateLocation::Lent(_), false, Some(exchange)) =

@@ -22,7 +22,7 @@ pub trait StoreObject: Sized + Send + 'static {
     /// checks before the call.
     fn decode(version: u16, bytes: &[u8]) -> Result<Self, ObjectError>;
 
-    /// If the value is stored encoded; saves copies.
+    /// Returns the encoding, if the value is stored in that form; it saves copies.
     #[inline]
     fn as_encoded(&self) -> Option<&[u8]> {
         None

@@ -282,7 +282,7 @@ fn read_piece(read: &mut impl Read, number: u32, body: &mut Vec<u8>) -> Result<u
         return Err(damaged(format!("a body of {length} bytes, at most {BODY_LENGTH_MAX} are possible")));
     }
     body.clear();
-    // A damaged length allocates no memory.
+    // Reads only existing bytes, so that a damaged length allocates no memory.
     let wanted = length as u64 + 5;
     let action = "reading a snapshot";
     let found = read.take(wanted).read_to_end(body).map_err(|source| StoreError::System { action, source })?;

@@ -95,6 +95,7 @@ struct TableSlot<K, V> {
     epoch: u32,
     transaction: u64,
     is_live: bool,
+    /// The state's hash and usage include the object.
     is_counted: bool,
 }
 
@@ -245,7 +246,7 @@ impl<K: Key, V: StoreObject, I: TableIndex<K>> TableCollection<K, V, I> {
         tracker.touches.push(touch);
     }
 
-    /// For a snapshot in progress that has not reached the object.
+    /// Preserves the object for a snapshot in progress that has not reached it.
     #[inline]
     fn preserve(&mut self, place: u32, tracker: &mut Tracker) {
         if tracker.preserved.is_freezing && self.slot(place).epoch != tracker.preserved.epoch {
@@ -502,6 +503,7 @@ fn write_patch<K: Key, V: StoreObject>(
     slot.key.write(&mut head);
     head.varint(u64::from(V::VERSION));
     head.varint(after.len() as u64);
+    // The check is filled in after all ranges are written.
     head.bytes([0; CHECK_LENGTH]);
     head.append_to(out);
     let stretches_at = out.len();

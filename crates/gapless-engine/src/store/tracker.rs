@@ -91,6 +91,7 @@ pub(super) struct Touch {
     pub before_length: u32,
     pub collection: u16,
     pub kind: TouchKind,
+    /// The state's hash included the object before.
     pub was_counted: bool,
 }
 
@@ -99,6 +100,7 @@ const PIECE_LENGTH: usize = 1 << 12;
 #[derive(Default)]
 pub(super) struct PreservedObjects {
     pub is_freezing: bool,
+    /// Number of the snapshot; objects that it has, or that are newer, carry it.
     pub epoch: u32,
     pub pieces: VecDeque<Vec<u8>>,
 }

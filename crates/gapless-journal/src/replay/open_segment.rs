@@ -60,11 +60,13 @@ impl OpenSegment {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let stub = directory.join(d::archived_name(found.first_sequence));
                 return match checked_file::open(&stub) {
+                    // Archived after the listing.
                     Ok(file) => {
                         let archived = ArchiveLocation::read(&file, &stub, found.header.frames_offset)?;
                         let found = SurveyedSegment { path: stub, has_final_name: true, ..found.clone() };
                         Self::open_archived(&found, &Arc::new(archived))
                     }
+                    // Retention has deleted it.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         Err(not_held_error(directory, segments, sequence, None))
                     }

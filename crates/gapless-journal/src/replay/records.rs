@@ -6,7 +6,8 @@ use crate::records::{ConsensusRecord, ConsensusRecords, SegmentRecords, SkippedR
 use crate::scan::{check_next, is_record};
 
 impl Replay {
-    /// By the header of the current segment. Returns `false`, without a change, if no checkpoint is readable.
+    /// Moves to the newest checkpoint named by the header of the current segment. Returns `false`, without a change, if
+    /// there is no readable one.
     pub(crate) fn seek_to_checkpoint(&mut self) -> Result<bool, JournalError> {
         let SegmentRecords::Checkpoint { position, after_sequence } = self.current.found.segment_records else {
             return Ok(false);

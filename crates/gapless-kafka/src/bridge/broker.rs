@@ -347,7 +347,7 @@ impl BrokerClients {
         }
         if error.is_fatal {
             match topic {
-                // Repeated records are known to the core.
+                // Records that were not returned are read again; the core ignores repeated ones.
                 Topic::Presence => self.close_presence(StartOffset::Beginning, now_ns),
                 Topic::Inbox => self.reopen_inbox(format!("the reader of the inbox has failed: {error}"), now_ns),
             }
@@ -356,6 +356,7 @@ impl BrokerClients {
         let restart = match (error.kind, topic) {
             (BrokerErrorKind::UnknownTopic | BrokerErrorKind::OffsetOutOfRange, Topic::Inbox) => {
                 self.inbox_lost = Some(format!("the inbox was lost: {error}"));
+                // The error may repeat, also for the topic that is made next.
                 close(self.inbox.take());
                 true
             }
@@ -396,6 +397,7 @@ impl BrokerClients {
 fn close<T: Send + 'static>(client: Option<T>) {
     if let Some(client) = client {
         let closing = std::thread::Builder::new().name("gapless-closing".to_owned());
+        // Without a thread it is closed here.
         let _ = closing.spawn(move || drop(client));
     }
 }

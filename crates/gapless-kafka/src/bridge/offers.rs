@@ -22,7 +22,8 @@ impl Offers {
     }
 }
 
-/// With the types of the oldest version, which newer instances read, too.
+/// Offers each route once for all of its ordinary instances, with the types of the oldest version, which newer
+/// instances read, too.
 fn offered(known: Vec<KnownRoute>) -> Vec<OfferedRoute> {
     let mut routes = BTreeMap::<String, OfferedRoute>::new();
     for served in known {

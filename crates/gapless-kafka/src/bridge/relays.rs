@@ -27,6 +27,7 @@ struct WantedRoute {
 
 struct TakenRequest {
     request: RelayedRequest,
+    /// The request has left, or is about to.
     has_begun: bool,
 }
 
@@ -196,6 +197,7 @@ impl Relays {
 
     pub(super) fn end(&mut self, id: RequestId, outcome: CallOutcome) {
         let Some(TakenRequest { request, has_begun }) = self.taken.remove(&id) else { return };
+        // A caller that hears nothing of it has given it up.
         let _is_heard = match outcome {
             CallOutcome::Reply(reply) => request.reply(&reply),
             CallOutcome::Refused(refusal) => request.refuse(&refusal),

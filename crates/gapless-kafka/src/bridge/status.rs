@@ -59,6 +59,7 @@ impl StatusResponder {
             status.broker.reason = waiting;
         }
         for question in requests {
+            // A caller that no longer waits has dropped its end.
             let _ = question.send(status.clone());
         }
     }

@@ -27,7 +27,7 @@ const FLUSH_MAX: Duration = Duration::from_secs(2);
 const HEADERS_ROOM: usize = 64 << 10;
 /// Longer than any call, short enough for the disk.
 const INBOX_RETENTION: Duration = Duration::from_secs(3600);
-/// Until the first report of a standstill, and between two.
+/// Time without service until the first report of a standstill, and between two reports, ns.
 const REPORT_INTERVAL_NS: u64 = 15_000_000_000;
 const IGNORED_INTERVAL_NS: u64 = 60_000_000_000;
 
@@ -46,7 +46,7 @@ pub(super) struct BridgeThread {
     effects: Vec<Effect>,
     /// Start and next report, monotonic ns.
     not_serving: Option<(u64, u64)>,
-    /// As last reported, with the time, monotonic ns.
+    /// Ignored records as last reported, with the time, ns of the monotonic clock.
     ignored: (Counters, u64),
 }
 
@@ -178,7 +178,7 @@ impl BridgeThread {
             }
             WorkSource::Status => self.shared.status.answer(|| self.status()),
             WorkSource::Routes => {
-                // Only the newest counts.
+                // Only the newest counts, and before the start they would pile up.
                 self.inputs.retain(|input| !matches!(input, BridgeInput::Offers(_)));
                 self.inputs.push_back(BridgeInput::Offers(Offers::now(&self.domain)));
             }
@@ -197,6 +197,7 @@ impl BridgeThread {
 
     fn handle_inputs(&mut self) -> Result<Option<Result<(), RunError>>, RunError> {
         if !self.has_started {
+            // No other bridge knows this one yet.
             return Ok(self.has_asked_to_stop.then_some(Ok(())));
         }
         loop {

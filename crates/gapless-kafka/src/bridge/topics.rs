@@ -73,6 +73,7 @@ fn try_topics(
                     return Err(RunError::Topic { topic, reason: fatal.to_string() });
                 }
                 let event = BridgeEvent::TopicDiffers { topic, differences };
+                // After the end of the bridge there is no receiver.
                 let _ = progress.send(TopicPreparation::Event(event));
             }
         }

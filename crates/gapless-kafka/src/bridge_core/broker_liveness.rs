@@ -32,7 +32,8 @@ impl TopicEnd {
         true
     }
 
-    /// After a gap the broker was away, and its reader may take longer to come back.
+    /// An own record was appended. After a gap of more than `gap_ns` the count begins again: the broker was away, and
+    /// its reader may take longer to come back.
     fn appended(&mut self, offset: i64, gap_ns: u64, now_ns: u64) {
         if offset < 0 || self.next.is_some_and(|(next, _)| offset < next) {
             return;

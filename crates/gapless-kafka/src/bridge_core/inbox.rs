@@ -43,6 +43,7 @@ impl BridgeCore {
             EnvelopeContent::Bundle | EnvelopeContent::Mark(_) if is_in_bundle => self.counters.malformed_records += 1,
             EnvelopeContent::Bundle => self.read_bundle(&payload, place, now_ns, effects),
             EnvelopeContent::Mark(words) => self.read_mark(sender.from.as_ref(), &words, place, now_ns, effects),
+            // Records before the mark are not for this incarnation.
             _ if !self.is_marked() => {}
             EnvelopeContent::Request(..) if is_for_earlier => self.discard(&sender, effects),
             // Of a request in segments only the first is answered.

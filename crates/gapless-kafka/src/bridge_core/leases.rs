@@ -41,7 +41,7 @@ impl BridgeCore {
                 let own = sender.as_ref().filter(|sender| *sender.name == *name);
                 let is_successor = own.is_some_and(|sender| self.peers.is_other_incarnation(sender));
                 if self.peers.has_lease(&name) && !is_successor {
-                    // Foreign bytes: the last good lease holds on.
+                    // Foreign bytes: the last good lease holds as long as it would without them.
                     self.counters.malformed_records += 1;
                     return;
                 }
@@ -85,6 +85,7 @@ impl BridgeCore {
     }
 
     pub(super) fn notice(&self, notice: BridgeNotice, effects: &mut Vec<Effect>) {
+        // Bridges that were there before, and still are, are named when this one serves.
         if self.is_joined() {
             effects.push(Effect::Notice(notice));
         }

@@ -46,6 +46,7 @@ impl CallsIn {
             return;
         }
         context.counters.lost_replies += 1;
+        // A short record may pass where a long one did not.
         let reason = format!("the reply could not be sent: {reason}");
         let is_too_long = certainty == Certainty::TooLong;
         let key = (address.topic.to_string(), address.correlation.clone());

@@ -35,6 +35,7 @@ pub(super) struct InboxQueues {
     queues: Vec<InboxQueue>,
     by_inbox: HashMap<Arc<str>, QueueIndex>,
     stall_timeout_ns: u64,
+    /// The client has said that it reaches no broker, and has delivered nothing since.
     is_in_trouble: bool,
 }
 
@@ -43,7 +44,7 @@ impl InboxQueues {
         Self { queues: Vec::new(), by_inbox: HashMap::new(), stall_timeout_ns, is_in_trouble: false }
     }
 
-    /// Until the next delivery, a request without a report stalls its queue.
+    /// The client cannot reach a broker: until the next delivery a request without a report stalls its queue at once.
     pub(super) const fn note_trouble(&mut self) {
         self.is_in_trouble = true;
     }
@@ -111,7 +112,7 @@ impl InboxQueues {
         self.queues[queue].unreported.retain(|unreported| unreported.request != request);
     }
 
-    /// As far as the clock of the inbox is known.
+    /// Append time in its inbox at which a call with this time left is over, as far as the clock of the inbox is known.
     pub(super) fn deadline_ms(&self, queue: QueueIndex, left_ms: u64, now_ns: u64) -> Option<i64> {
         let queue = &self.queues[queue];
         let is_known =

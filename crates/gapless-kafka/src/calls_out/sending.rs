@@ -17,6 +17,7 @@ impl CallsOut {
     ) {
         let Some(call) = self.calls.get_mut(&request) else { return };
         if call.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns) {
+            // The deadline ends it, and nothing of it has begun.
             call.unsent = Some(unsent);
             return;
         }
@@ -102,6 +103,7 @@ impl CallsOut {
                     CallFailure::NotBegun { attempts: call.attempt, reason }
                 };
                 if call.pending > 0 || call.last_place.is_some() {
+                    // The other segments wait at the bridge.
                     cancel(writer, call, effects);
                 }
                 return self.finish(request, CallOutcome::Failed(failure), peers, effects);

@@ -62,7 +62,7 @@ impl BrokerConnection {
         native.map(drop).map_err(|error| BrokerError::from_kafka("read the properties", &error))
     }
 
-    /// With a property more.
+    /// Adds a property.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.properties.push((name.to_owned(), value.to_owned()));
@@ -106,7 +106,7 @@ impl BrokerConnection {
     }
 }
 
-/// Without the values of properties: some are passwords.
+/// Shows properties without their values: some are passwords.
 impl fmt::Debug for BrokerConnection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.properties.iter().map(|(name, _)| name).collect::<Vec<_>>();

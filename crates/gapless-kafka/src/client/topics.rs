@@ -73,7 +73,7 @@ pub struct TopicDescription {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopicCreation {
     New,
-    /// With its differences from the specification.
+    /// The topic existed. Differences from the specification; none if it is as specified.
     Existing(Vec<TopicDifference>),
 }
 
@@ -129,7 +129,7 @@ impl ClientContext for ProbeCallbacks {
     fn error(&self, error: KafkaError, reason: &str) {
         let error = self.error_context.error(&error, reason);
         if let Ok(mut last) = self.last.lock() {
-            // Later errors only say that no broker is left.
+            // The reason of a refusal is followed by errors that only say that no broker is left.
             let is_refusal = |error: &BrokerError| error.kind == BrokerErrorKind::Authentication;
             if !last.as_ref().is_some_and(is_refusal) || is_refusal(&error) {
                 *last = Some(error);

@@ -511,7 +511,7 @@ fn verify(
 /// Queries the state over a session of its own.
 ///
 /// # Errors
-/// No answer.
+/// There is no answer.
 pub fn query(client: &mut Client, turn: &mut dyn FnMut() -> Result<usize>) -> Result<ProcessorState> {
     let key = open_sessions(client, 1, SESSION_WINDOW_MESSAGES, turn)?[0];
     client.send(key, QUERY, 0, |_| Ok(0)).map_err(failed)?;

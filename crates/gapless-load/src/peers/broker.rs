@@ -125,6 +125,7 @@ impl BrokerProcess {
 impl Drop for BrokerProcess {
     fn drop(&mut self) {
         if let Some(group) = Pid::from_raw(self.guard.id().cast_signed()) {
+            // Fails harmlessly if the group has ended.
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.guard.wait();

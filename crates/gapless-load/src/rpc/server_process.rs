@@ -226,6 +226,7 @@ impl DrivenServer {
                 let mut work = StreamWork::new(Arc::clone(&self.stream));
                 ServerWorker::Serving(std::thread::spawn(move || {
                     if let Some(cpu) = cpu {
+                        // A thread that cannot be pinned is slower, not wrong.
                         let _ = pin_current_thread(&[cpu]);
                     }
                     let served = server.serve(&mut work, &stop);

@@ -47,7 +47,7 @@ impl SystemEndpoint {
         }
     }
 
-    /// When a request is forgotten, if the system has a choice.
+    /// Acknowledgement mode, if the system has a choice: when a request is forgotten.
     pub fn acknowledgement(&self) -> Option<&'static str> {
         match self {
             Self::Rabbitmq { is_explicit, .. } => Some(if *is_explicit { "explicit" } else { "automatic" }),

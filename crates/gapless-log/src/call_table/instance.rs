@@ -36,10 +36,10 @@ pub struct ClaimedSlot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerOutcome {
     /// With `ring_reactor`, the caller's eventfd must be written.
-    Answered {
-        ring_reactor: bool,
-    },
+    Answered { ring_reactor: bool },
+    /// The caller had withdrawn the request.
     Withdrawn,
+    /// The caller had revoked this instance.
     Lost,
 }
 
@@ -104,6 +104,7 @@ impl InstanceSide {
             return Err(foreign("a claim region's length", claim_bytes, shape.claim_region_length()));
         }
         let claims = Region::open(claims, shape.claim_region_length(), true)?;
+        // Relaxed: written before the descriptor was passed.
         let magic = claims.word(0).load(Ordering::Relaxed);
         if magic != CLAIMS_MAGIC {
             return Err(foreign("a claim region's magic", format!("{magic:#x}"), format!("{CLAIMS_MAGIC:#x}")));
@@ -126,7 +127,7 @@ impl InstanceSide {
     #[inline]
     #[must_use]
     pub fn has_offers(&self, class: usize) -> bool {
-        // Relaxed: a hint, and never ahead of the workers.
+        // Acquire: as in `take`. Relaxed: a hint, and never ahead of what workers have looked at.
         self.requests.word(TAILS + class * 8).load(Ordering::Acquire) > self.heads[class].load(Ordering::Relaxed)
     }
 
@@ -134,7 +135,7 @@ impl InstanceSide {
     #[inline]
     #[must_use]
     pub fn take(&self, class: usize) -> Option<ClaimedSlot> {
-        // Acquire: pairs with the Release of the tail.
+        // Acquire: pairs with the Release of the tail, so that entries and offers before it are seen.
         let tail = self.requests.word(TAILS + class * 8).load(Ordering::Acquire);
         let head = &self.heads[class];
         // Relaxed: an entry that one worker has passed can be taken by none, and an older head only causes another look
@@ -160,6 +161,7 @@ impl InstanceSide {
 
     #[must_use]
     pub fn has_targeted_offers(&self, class: usize) -> bool {
+        // Acquire and Relaxed as in `has_offers`.
         self.requests.word(TAILS + class * 8).load(Ordering::Acquire)
             > self.targeted_heads[class].load(Ordering::Relaxed)
     }
@@ -168,8 +170,10 @@ impl InstanceSide {
     /// skipped here remain available there.
     #[must_use]
     pub fn take_targeted(&self, class: usize) -> Option<ClaimedSlot> {
+        // Acquire: as in `take`.
         let tail = self.requests.word(TAILS + class * 8).load(Ordering::Acquire);
         let head = &self.targeted_heads[class];
+        // Relaxed: as in `take`. Entries that `take` has passed were available to this instance, or are entered again.
         let mut position = head.load(Ordering::Relaxed).max(self.heads[class].load(Ordering::Relaxed));
         position = position.max(tail.saturating_sub(self.shape.ring_length() as u64));
         let mut taken = None;
@@ -266,12 +270,14 @@ impl InstanceSide {
 
     /// Marks the caller as gone: its requests count as withdrawn.
     pub fn abandon(&self) {
+        // Relaxed: a hint to handlers that synchronises nothing.
         self.is_abandoned.store(1, Ordering::Relaxed);
     }
 
     #[inline]
     #[must_use]
     pub fn is_withdrawn(&self, taken: ClaimedSlot) -> bool {
+        // Relaxed: as in `abandon`.
         self.is_abandoned.load(Ordering::Relaxed) != 0
             || self.claim(taken.slot).is_withdrawn(taken.generation, self.number)
     }
@@ -290,6 +296,7 @@ impl InstanceSide {
             return Self::withdrawn(claim.answer(taken.generation, self.number));
         }
         self.claims.store(self.shape.reply(taken.slot), reply);
+        // Relaxed: published by the claim's transition.
         self.claims.word(line + 8).store((reply.len() as u64) << 32 | u64::from(status), Ordering::Relaxed);
         crash_point("instance_reply_written");
         match claim.answer(taken.generation, self.number) {
@@ -320,7 +327,7 @@ impl InstanceSide {
     /// Returns whether to write the eventfd of the caller's reactor.
     fn note_done(&self, slot: u32) -> bool {
         crash_point("instance_before_done_bit");
-        // Release: pairs with the Acquire in `take_done`.
+        // Release: a thread that sees the bit sees the claim answered (pairs with the Acquire in `take_done`).
         self.claims.word(DONE + slot as usize / 64 * 8).fetch_or(1 << (slot % 64), Ordering::Release);
         self.is_reactor_to_be_woken()
     }
@@ -329,6 +336,7 @@ impl InstanceSide {
     /// whether to write its eventfd.
     #[must_use]
     pub fn pass_ring_on(&self) -> bool {
+        // Relaxed: ordered by the fence.
         self.claims.word(UNTAKEN).store(1, Ordering::Relaxed);
         self.is_reactor_to_be_woken()
     }

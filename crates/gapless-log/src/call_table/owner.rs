@@ -137,13 +137,13 @@ impl CallTable {
         self.claims.wake(self.claim_offset(slot), i32::MAX as u32);
     }
 
-    /// For requests offered as spinning: the notice in the slot if the request was answered; the claim is answered
-    /// then, too. Only the claim reports a death.
+    /// Returns the notice in the slot if the request was answered, for requests offered as spinning. The claim is
+    /// answered then, too; only the claim reports a death.
     #[inline]
     #[must_use]
     pub fn notice(&self, slot: u32, generation: u32) -> Option<ReplyHeader> {
         assert!(slot < self.shape.slots());
-        // Acquire: pairs with the Release in `InstanceSide::answer`.
+        // Acquire: pairs with the Release in `InstanceSide::answer`, so that the reply is seen.
         let word = self.claims.word(self.shape.reply_notice(slot)).load(Ordering::Acquire);
         let (status, length) = noticed(word, generation)?;
         self.claims.prefetch(self.shape.reply(slot), PREFETCHED_LENGTH.min(self.shape.payload_length_max()));
@@ -155,6 +155,7 @@ impl CallTable {
     #[inline]
     #[must_use]
     pub fn reply_header(&self, slot: u32) -> ReplyHeader {
+        // Relaxed: ordered by the Acquire load of the claim.
         let word = self.claims.word(self.claim_offset(slot) + 8).load(Ordering::Relaxed);
         let length = ((word >> 32) as u32).min(self.shape.payload_length_max() as u32);
         ReplyHeader { status: word as u32, length }
@@ -249,13 +250,15 @@ impl OfferRings {
             let position = self.tails[class];
             let entry = u64::from(generation) << 32 | u64::from(slot);
             let overwritten = std::mem::replace(&mut self.entries[self.shape.ring_entry(class, position)], entry);
+            // Relaxed: published by the tail.
             table.requests.word(self.shape.offer(class, position)).store(entry, Ordering::Relaxed);
             self.tails[class] = position + 1;
             // Relaxed: published by this tail or a later one, under which it belongs to another position.
             let latest = table.requests.word(self.shape.latest(class));
             latest.store(latest_word(position, slot, generation), Ordering::Relaxed);
             crash_point("call_entered_before_tail");
-            // Release: pairs with the Acquire in `InstanceSide::take`.
+            // Release: a reader of the tail sees the entry and the offer before it (pairs with the Acquire in
+            // `InstanceSide::take`).
             table.requests.word(TAILS + class * 8).store(position + 1, Ordering::Release);
             if position < self.shape.ring_length() as u64 {
                 return;

@@ -34,6 +34,7 @@ pub struct SlotQueue {
 struct WaitingCaller {
     /// `None` if it was woken and has not polled since.
     task: Option<Waker>,
+    /// Looks at the line since it has looked itself.
     checks: u8,
     overtaken: u8,
 }
@@ -51,6 +52,7 @@ impl SlotQueue {
         if self.is_empty() {
             self.ahead = [0; CLASSES];
         }
+        // Called in vain: another call was faster.
         let overtaken = self.called.remove(&place).map_or(0, |called| {
             self.change_ahead(called.class.into(), -1);
             called.overtaken.saturating_add(1)

@@ -21,6 +21,7 @@ pub struct TurnScheduler {
 #[derive(Debug)]
 struct ActiveCaller {
     caller: usize,
+    /// Looks since it last had a request.
     idle_checks: u32,
 }
 

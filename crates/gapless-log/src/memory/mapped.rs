@@ -77,9 +77,10 @@ impl Memory {
             (d::INDEX_SLOTS_WORD, shape.index_slots as u64),
         ];
         for (number, value) in shape_words.iter().chain(words) {
+            // Relaxed: published by the magic.
             memory.header_word(*number).store(*value, Ordering::Relaxed);
         }
-        // Release: pairs with the Acquire in `adopt`.
+        // Release: a process that sees the magic sees the rest (pairs with the Acquire in `adopt`).
         memory.header_word(d::MAGIC_WORD).store(d::MAGIC, Ordering::Release);
         Ok(memory)
     }
@@ -140,6 +141,7 @@ impl Memory {
             return Err(foreign("file length", stat.st_size, shape.file_length()));
         }
         let memory = Self::map(fd, shape, writable)?;
+        // Acquire: the words written before the magic are visible (pairs with the Release in `fill`).
         let magic = memory.header_word(d::MAGIC_WORD).load(Ordering::Acquire);
         if magic != d::MAGIC {
             return Err(foreign("magic", format!("{magic:#x}"), format!("{:#x}", d::MAGIC)));
@@ -242,13 +244,13 @@ impl Memory {
         copy_words(self.words(position, bytes.len()), bytes);
     }
 
-    /// While the writer may be writing there: validate the result afterwards.
+    /// Like [`Memory::load_word`], while the writer may be writing there: validate the result afterwards.
     #[inline]
     pub(crate) fn load_word_racing(&self, position: u64) -> u64 {
         self.load_word(position)
     }
 
-    /// While the writer may be writing there: validate the result afterwards.
+    /// Like [`Memory::load`], while the writer may be writing there: validate the result afterwards.
     #[inline]
     pub(crate) fn load_racing(&self, position: u64, bytes: &mut [u8]) {
         self.load(position, bytes);
@@ -259,6 +261,7 @@ impl Memory {
     pub(crate) fn store(&self, position: u64, bytes: &[u8]) {
         let words = self.words(position, bytes.len());
         for (word, source) in words.iter().zip(bytes.as_chunks::<8>().0) {
+            // Relaxed: published by the Release store of the tail.
             word.store(u64::from_ne_bytes(*source), Ordering::Relaxed);
         }
     }

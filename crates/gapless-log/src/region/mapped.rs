@@ -127,6 +127,7 @@ impl Region {
         let words = self.words(offset, bytes.len().next_multiple_of(8));
         copy_words(&words[..whole / 8], &mut bytes[..whole]);
         if whole != bytes.len() {
+            // Relaxed: ordered by the claim, as the whole words are.
             let last = words[whole / 8].load(Ordering::Relaxed).to_ne_bytes();
             let rest = bytes.len() - whole;
             bytes[whole..].copy_from_slice(&last[..rest]);
@@ -149,6 +150,7 @@ impl Region {
         // SAFETY: this many bytes were just written.
         unsafe { buffer.set_len(whole.len() * 8) };
         if let Some(last) = rest.first() {
+            // Relaxed: as the words before it.
             buffer.extend_from_slice(&last.load(Ordering::Relaxed).to_ne_bytes()[..length % 8]);
         }
     }
@@ -228,6 +230,7 @@ impl Region {
     /// # Panics
     /// If `offset` is not aligned or out of bounds.
     pub fn wake(&self, offset: usize, count: u32) {
+        // Fails only for an address that is not mapped.
         let _ = futex::wake(self.low_half(offset), futex::Flags::empty(), count);
     }
 

@@ -101,6 +101,7 @@ impl<'a> Child<'a> {
 
     /// Kills at once; waits on drop.
     pub fn kill(&mut self) {
+        // One that has ended by itself cannot be killed, and need not be.
         let _ = self.process.kill();
     }
 
@@ -157,6 +158,7 @@ impl<'a> Child<'a> {
 
 impl Drop for Child<'_> {
     fn drop(&mut self) {
+        // One that has ended by itself cannot be killed, and need not be.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

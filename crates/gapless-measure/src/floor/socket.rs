@@ -143,6 +143,7 @@ macro_rules! stream_link {
             }
 
             fn close(&mut self) {
+                // The partner may have closed it already.
                 let _ = self.shutdown(Shutdown::Both);
             }
         }

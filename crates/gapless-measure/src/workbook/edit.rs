@@ -138,6 +138,7 @@ impl OpenWorkbook {
             std::fs::rename(&temporary, &self.real_path)
         })();
         written.map_err(|source: std::io::Error| {
+            // The new file is removed again; if that fails, nothing more can be done.
             let _ = std::fs::remove_file(&temporary);
             BenchError::io("replace", &self.path, source)
         })

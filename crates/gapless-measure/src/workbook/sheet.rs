@@ -211,7 +211,7 @@ fn opened(tag: &str) -> String {
     format!("{}>", inner.trim_end())
 }
 
-/// Its hint of used columns, if any, covers `column`.
+/// A row's tag whose hint of used columns, if it has one, covers `column`.
 fn with_span(text: &str, tag: &BytesStart<'_>, column: u32) -> String {
     let Some(spans) = attribute(tag, "spans") else { return text.to_owned() };
     let covers = spans.split_ascii_whitespace().any(|span| {

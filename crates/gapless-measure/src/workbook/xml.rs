@@ -30,7 +30,7 @@ impl Splice {
 /// Order does not matter.
 ///
 /// # Errors
-/// Two that overlap.
+/// Two splices overlap.
 pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> Result<String, String> {
     splices.sort_by_key(|splice| splice.begin);
     let mut result = String::with_capacity(text.len() + 64);

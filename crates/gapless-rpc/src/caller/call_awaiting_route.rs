@@ -39,7 +39,8 @@ pub(super) trait RouteSearch<Reply>: Send + Sync {
 pub(super) struct CallAwaitingRoute<Request> {
     route: Arc<str>,
     routes: Arc<LocalRoutes>,
-    /// Never contended: the mutex only makes calls `Sync` for any request type.
+    /// Request and offer for this process; `None` when it is over. The mutex is never contended: it only makes calls
+    /// `Sync` for any request type.
     request: Mutex<Option<(Request, LocalOffer)>>,
     elsewhere: Option<Box<RemoteCall>>,
     until_ns: u64,

@@ -90,7 +90,8 @@ impl<Reply: Message> PollableCall for CallbackCall<Reply> {
     fn poll_call(self: Arc<Self>) {
         let waker = Waker::from(Arc::clone(&self));
         let mut task = Context::from_waker(&waker);
-        // The holder of the lock checks the flag again after releasing it.
+        // The holder of the lock checks the flag again after releasing it: one of both threads polls after this
+        // wake-up.
         while self.is_woken.load(Ordering::SeqCst) {
             let Ok(mut state) = self.state.try_lock() else { return };
             self.is_woken.store(false, Ordering::SeqCst);

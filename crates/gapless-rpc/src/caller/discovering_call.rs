@@ -24,7 +24,7 @@ pub(super) struct DiscoveringCall<Made>(Arc<DiscoveryShared<Made>>);
 struct DiscoveryShared<Made> {
     state: Mutex<DiscoveryState<Made>>,
     is_woken: AtomicBool,
-    /// Never locked together with another lock.
+    /// Woken when the call is made. Never locked together with another lock.
     task: Mutex<Option<Waker>>,
     until_ns: u64,
 }
@@ -64,6 +64,7 @@ impl<Made: Send + 'static> DiscoveringCall<Made> {
             // Without the lock: dropping a waker may run arbitrary code.
             drop(before);
         }
+        // The thread that holds the lock wakes the task afterwards.
         let state = self.0.state.try_lock().ok()?;
         self.0.with_state(state, |state| match state {
             DiscoveryState::Made(_) => match std::mem::replace(state, DiscoveryState::Over) {

@@ -104,7 +104,8 @@ impl RemoteCall {
         Ok(remote_call)
     }
 
-    /// For a forwarded one-way request: a call that no one awaits.
+    /// Takes over a one-way request that its handler has forwarded: a call to the next route with the terms of its
+    /// header, whose end no one awaits.
     pub(crate) fn of_sent(to: Destination, ticket: Ticket) -> Self {
         let attempt = Attempt::of_sent(&to.table, ticket);
         let header = attempt.request().map(|(header, ..)| header).unwrap_or_default();
@@ -554,7 +555,9 @@ pub(crate) enum AttemptEnd {
     Unintelligible(u32),
     /// Belongs to the caller again: no instance that may take it is open.
     NotTaken,
+    /// Lost before its handler began.
     NotBegun(&'static str),
+    /// Lost after its handler had begun, at an instance that is gone.
     Unknown(&'static str),
     TimedOut {
         begun: bool,
@@ -696,7 +699,8 @@ impl Attempt {
     pub(crate) fn wait(&mut self, waiting: Waiting, reply: &mut Vec<u8>) -> AttemptEnd {
         let began_ns = if matches!(waiting, Waiting::SpinFor(_)) { monotonic_ns() } else { 0 };
         let mut looks = 0_u32;
-        // Each load takes the cache line from the instance, which writes there.
+        // The claim is checked only from time to time: each load takes its cache line from the instance, which writes
+        // there.
         let mut is_claim_due = true;
         loop {
             let ended = if is_claim_due { self.try_end(reply) } else { self.try_notice(reply) };

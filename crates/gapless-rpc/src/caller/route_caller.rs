@@ -87,6 +87,7 @@ impl CallerShared {
 impl Drop for CallerShared {
     fn drop(&mut self) {
         if self.check_process().is_err() {
+            // Tables and locks belong to the parent.
             let tables = (self.destination.take(), self.tableless.take(), self.backlog.take());
             std::mem::forget((tables, Arc::clone(&self.local_routes)));
         }
@@ -137,7 +138,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         })
     }
 
-    /// For a new caller only.
+    /// Allows offers before the only instance is known. For a new caller only.
     pub(crate) fn before_its_instance(mut self) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             (shared.settle_max, shared.precedes_instances) = (Duration::ZERO, true);
@@ -145,7 +146,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self
     }
 
-    /// For a new caller only.
+    /// Sets the number of earlier forwards of its requests. For a new caller only.
     pub(crate) fn forwarding(mut self, hops: u8) -> Self {
         Arc::get_mut(&mut self.shared).into_iter().for_each(|shared| shared.hops = hops);
         self
@@ -383,7 +384,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             return Ok(None);
         }
         let version = self.shared.local_routes.version();
-        // Relaxed: caches a lookup, and guards nothing.
+        // Relaxed: caches the result of a lookup at that version, and guards nothing.
         if self.shared.not_local.load(Ordering::Relaxed) == version {
             return Ok(None);
         }
@@ -425,6 +426,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     /// Reports whether the key may belong to an undiscovered instance.
     #[inline]
     pub(super) fn waits_for_all(&self, options: &CallOptions) -> bool {
+        // Relaxed: guards nothing.
         options.key.is_some() && !self.shared.has_waited_for_all.load(Ordering::Relaxed)
     }
 
@@ -442,7 +444,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let inherited = InheritedTerms::of(options);
         let to = self.destination(routes, options, &inherited);
         let to = to.inspect_err(|error| self.count_tableless(routes, CallEnd::of(error)))?;
-        // Taken rather than borrowed: offering may wake tasks, which may call.
+        // Taken rather than borrowed: offering may wake tasks, which may call. An ending thread may have no buffer any
+        // more.
         let (mut user_headers, mut payload) = SCRATCH.try_with(Cell::take).unwrap_or_default();
         let asked = (request, options, inherited);
         let encoded = self.encode(to, asked, (flags, instance), (&mut user_headers, &mut payload));

@@ -111,10 +111,12 @@ impl std::fmt::Debug for LocalRoutes {
 
 impl LocalRoutes {
     pub(crate) fn version(&self) -> u64 {
+        // Acquire: pairs with the Release of a change.
         self.version.load(Ordering::Acquire)
     }
 
     pub(crate) fn notices(&self) -> u8 {
+        // Relaxed: the thread that begins to receive notices reads its own write.
         self.notices.load(Ordering::Relaxed)
     }
 
@@ -166,6 +168,7 @@ impl LocalRoutes {
         self.count_notices(&routes);
         self.version.fetch_add(1, Ordering::Release);
         drop(routes);
+        // A task that looked before is registered and woken; a later one finds the route.
         self.wakers.wake(route);
         true
     }
@@ -194,6 +197,7 @@ pub(crate) struct WakerSet {
 
 impl WakerSet {
     pub(crate) fn enter(self: &Arc<Self>, route: &Arc<str>, task: Waker) -> WakerRegistration {
+        // Relaxed: only a unique number.
         let key = (Arc::clone(route), self.last.fetch_add(1, Ordering::Relaxed));
         self.lock().insert(key.clone(), task);
         WakerRegistration { set: Arc::clone(self), key }

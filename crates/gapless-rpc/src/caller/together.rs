@@ -61,7 +61,7 @@ pub async fn within_async<Reply: Message>(
     joined.outcomes
 }
 
-/// Only woken calls are polled.
+/// Calls polled together; only woken ones are polled.
 struct JoinedCalls<Reply> {
     calls: Vec<Option<Call<Reply>>>,
     outcomes: Vec<Option<Result<Reply, CallError>>>,

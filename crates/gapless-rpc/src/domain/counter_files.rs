@@ -171,7 +171,7 @@ pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
         let is_draft = !path.to_string_lossy().ends_with(ENDING);
         let Ok(metadata) = file.metadata() else { continue };
         let is_old = metadata.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= DRAFT_AGE));
-        // The owner must not find its new draft locked.
+        // The owner locks a draft right after creating it, and must not find it locked.
         let may_look = is_old || !is_draft;
         if may_look && file_lock::try_lock(&file).is_ok_and(|is_taken| is_taken) {
             // A name is never used again, so this cannot remove another file.

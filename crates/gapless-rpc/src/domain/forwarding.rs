@@ -22,6 +22,7 @@ fn rebuild<Request: Message>(request: &Request) -> Option<Request> {
         request.encode(&mut bytes).ok()?;
         Request::decode(&bytes).ok()
     };
+    // A panic here must not keep the handler from running.
     catch_panic(made).ok().flatten()
 }
 

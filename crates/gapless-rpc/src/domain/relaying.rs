@@ -148,6 +148,7 @@ impl OfferedRelay {
 impl Drop for OfferedRelay {
     fn drop(&mut self) {
         if !self.is_here() {
+            // Resources belong to the parent and stay untouched.
             return std::mem::forget((
                 Arc::clone(&self.served),
                 Arc::clone(&self.control),

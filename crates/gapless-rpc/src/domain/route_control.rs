@@ -116,6 +116,7 @@ impl RouteControl {
     pub(super) fn leave_others(&self) {
         let Some(remote) = self.remote.get() else { return };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        // AcqRel: the first thread here does all of it, and the loads elsewhere see it.
         if self.is_gone.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -140,6 +141,7 @@ impl RouteControl {
     pub(super) fn announce(&self, mut description: RouteDescription) -> Result<(), RpcError> {
         let Some(remote) = self.remote.get() else { return Ok(()) };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        // Acquire: pairs with `leave_others`.
         if !self.is_gone.load(Ordering::Acquire) {
             description.state = remote.served.state();
             remote.io.announce(description)?;
@@ -150,6 +152,7 @@ impl RouteControl {
     fn tell(&self) -> Result<(), RpcError> {
         let Some(remote) = self.remote.get() else { return Ok(()) };
         let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        // Acquire: pairs with `leave_others`.
         if !self.is_gone.load(Ordering::Acquire) {
             remote.io.change_state(&self.route, remote.served.state())?;
         }

@@ -59,7 +59,7 @@ struct TablesState {
     again_ns: Option<u64>,
     attachments: HashMap<u64, u64>,
     last_attachment: u64,
-    /// By token.
+    /// Routes that this process serves, by token.
     served: HashMap<u64, Weak<ServedCallers>>,
     last_served: u64,
 }

@@ -162,7 +162,7 @@ impl<Reply: Send + 'static> LocalCall<Reply> {
         };
         let ended = move |end| foreign::run("a function that is told of an end", || callback(ended(end)));
         if self.one_shot.call_back(Box::new(ended)) && self.deadline_ns != 0 {
-            // After the callback is registered, so that an expiry finds it.
+            // Entered after the callback is registered, so that an expiry finds it.
             let timed = Arc::clone(&self.one_shot);
             let key = self.origin.deadlines.enter(self.deadline_ns, timed);
             self.one_shot.keep_timer(&self.origin.deadlines, key);
@@ -238,7 +238,8 @@ impl<Reply: Send + 'static> Future for LocalCall<Reply> {
             return Poll::Pending;
         }
         if self.timer.is_none() {
-            // After the waker is registered, so that an expiry finds it.
+            // Entered after the waker is registered, so that an expiry finds it; a deadline in the past expires at
+            // once.
             let timed = Arc::clone(&self.one_shot);
             self.timer = Some(self.origin.deadlines.enter(self.deadline_ns, timed));
         } else if monotonic_ns() >= self.deadline_ns

@@ -31,6 +31,7 @@ impl Sleeper {
 
 #[derive(Debug)]
 pub(super) enum WorkerPause {
+    /// Leaves, and may look again at any time.
     Leaves,
     /// Looks once more after other tasks have run; counts as woken.
     Lingers,

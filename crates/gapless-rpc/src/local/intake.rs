@@ -107,6 +107,7 @@ impl<Request, Reply> Intake<Request, Reply> {
             QueueState::Draining if queue.is_empty() => usize::MAX,
             QueueState::Draining | QueueState::Open => queue.classes.len(),
         };
+        // Relaxed: a hint; a worker that follows it takes the lock.
         self.hint.store(hint, Ordering::Relaxed);
         if let Some(gauges) = &self.gauges {
             gauges.set(queue.classes.len(), queue.spilled.iter().sum());
@@ -151,7 +152,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         if !self.lock().takes_in() {
             return Err(Box::new((queued, self.no_route())));
         }
-        // After everything spilled, even if memory has room now.
+        // Goes after everything spilled, even if memory has room now; this lock keeps other requests out.
         if let Err(reason) = spill.overflow.push(class, &queued.request) {
             return Err(Box::new((queued, self.busy(reason))));
         }
@@ -306,7 +307,7 @@ impl<Request, Reply> Intake<Request, Reply> {
         }
         queue.state = to;
         self.tell(&queue);
-        // Resuming wakes one, which wakes the next.
+        // Draining wakes all workers to let them end; resuming wakes one, which wakes the next.
         let sleepers: Vec<Sleeper> = if to == QueueState::Draining {
             std::iter::from_fn(|| queue.workers.next()).collect()
         } else {

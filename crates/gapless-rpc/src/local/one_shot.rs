@@ -66,10 +66,12 @@ impl<Reply> OneShot<Reply> {
     }
 
     fn word(&self) -> u8 {
+        // Relaxed: see the module documentation.
         self.word.load(Ordering::Relaxed)
     }
 
     fn set(&self, bit: u8) -> u8 {
+        // Relaxed: see the module documentation.
         self.word.fetch_or(bit, Ordering::Relaxed)
     }
 
@@ -173,6 +175,7 @@ impl<Reply> OneShot<Reply> {
             return;
         }
         drop(place);
+        // The outcome has come meanwhile.
         deadlines.leave(key);
     }
 
@@ -238,7 +241,7 @@ impl<Reply: Send> CancellableCall for OneShot<Reply> {
 }
 
 impl<Reply: Send> DeadlineTarget for OneShot<Reply> {
-    /// Only wakes a task, which checks for itself.
+    /// Tells a callback that it has timed out; only wakes a task, which checks for itself.
     fn expire(&self) {
         let mut place = self.lock();
         let waiter = std::mem::replace(&mut place.waiter, Waiter::Nobody);

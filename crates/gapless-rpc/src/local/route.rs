@@ -258,7 +258,7 @@ impl<Request, Reply> LocalRoute<Request, Reply> {
     }
 
     #[cfg(not(loom))]
-    /// For the overflow, which the route owns; holds only a weak reference.
+    /// [`LocalRoute::refill`] as a closure for the overflow, which the route owns; holds only a weak reference.
     pub(crate) fn refiller(&self) -> impl Fn() + Send + Sync + 'static
     where
         Request: Send + 'static,

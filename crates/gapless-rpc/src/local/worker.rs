@@ -57,6 +57,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
             match self.take_work(|| WorkerPause::Sleeps(Sleeper::Thread(current()))) {
                 NextWork::Work(incoming) => return Some(incoming),
                 NextWork::End => return None,
+                // A wake-up in between is kept by the thread's park token; an early return only looks again.
                 NextWork::Nothing => park(),
             }
         }
@@ -77,7 +78,7 @@ impl<Request, Reply: Send + 'static> LocalWorker<Request, Reply> {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // Callers whose calls it has ended may call again without having to wake it.
+        // Looks once more before it sleeps: callers whose calls it has ended may call again without having to wake it.
         let lingers = self.streak > 0;
         let pause =
             || if lingers { WorkerPause::Lingers } else { WorkerPause::Sleeps(Sleeper::Task(context.waker().clone())) };

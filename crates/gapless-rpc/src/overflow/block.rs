@@ -21,7 +21,7 @@ const PART_LENGTH: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 pub(crate) struct Block {
     /// Empty while the block is on disk.
     bytes: Vec<u8>,
-    /// Without the padding at the end.
+    /// Length with headers and prefixes, without the padding at the end, bytes.
     length: usize,
     records: u32,
     popped: u32,

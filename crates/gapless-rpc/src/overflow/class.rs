@@ -63,6 +63,7 @@ pub(crate) struct Class {
     tail: BlockRun,
     /// Records in the moving block, which is in none of the three.
     moving: Option<u32>,
+    /// A consumer was told [`PopOutcome::Later`](super::state::PopOutcome::Later).
     pub(crate) is_wanted: bool,
     pub(crate) next_number: u64,
 }

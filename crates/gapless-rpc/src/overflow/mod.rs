@@ -132,7 +132,7 @@ impl ElasticQueue {
         let mut state = self.shared.lock();
         self.check_room(&mut state, needed_bytes)?;
         let alone = if needed_bytes > sizes.block_bytes {
-            // Without the lock for a long copy; meanwhile the room may be taken.
+            // Copies a long record without the lock. Meanwhile the room may be taken.
             drop(state);
             let block = Block::alone(record);
             state = self.shared.lock();
@@ -237,7 +237,7 @@ impl Drop for ElasticQueue {
         if let Some(handle) = handle
             && handle.thread().id() != std::thread::current().id()
         {
-            // A panic of the helper has been reported.
+            // Only a panic of the helper is an error here, and the panic has been reported.
             let _ended = handle.join();
         }
     }

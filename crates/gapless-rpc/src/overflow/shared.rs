@@ -47,6 +47,7 @@ impl SharedQueue {
 
     /// One system call, made after the lock is released.
     pub(crate) fn wake(&self, mut state: MutexGuard<'_, SpillState>) {
+        // The next caller must not wake it as well.
         let sleeps = std::mem::take(&mut state.helper_sleeps);
         drop(state);
         if sleeps {

@@ -33,7 +33,7 @@ impl ReplyStatus {
         if older == 0 { Self::Reply as u32 } else { OLDER + older as u32 }
     }
 
-    /// For a reply also the index of the caller's older version, or 0.
+    /// Reads a status word: the status, and for a reply the index of the caller's older version, or 0.
     pub(crate) const fn read(word: u32) -> Option<(Self, u8)> {
         if word > OLDER && word <= STATUS_MAX {
             return Some((Self::Reply, (word - OLDER) as u8));
@@ -62,7 +62,8 @@ impl ReplyStatus {
 
 const REFUSAL_PREFIX_LENGTH: usize = 8;
 
-/// Never writes less than the code. The payload is whole or dropped; the text is truncated to the remaining room.
+/// Appends a refusal's body of `length_max` bytes at most, and never less than its code. The payload is whole or
+/// dropped; the text is truncated to the remaining room.
 pub(crate) fn write_refusal(refusal: &Refusal, length_max: usize, into: &mut Vec<u8>) {
     let room = length_max.saturating_sub(REFUSAL_PREFIX_LENGTH);
     let payload = if refusal.payload.len() <= room { &*refusal.payload } else { &[] };

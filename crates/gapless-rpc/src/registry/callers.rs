@@ -211,6 +211,7 @@ impl ConnectedCallers {
                 self.attach(reactor, number, &process, attach, descriptors)?;
             }
             (Packet::Detach { attachment }, Some(_)) => {
+                // A refused call table is not attached, which the caller may not have known.
                 if caller.attachments.remove(&attachment) {
                     self.side.detach(CallerNumber(number), attachment);
                 }

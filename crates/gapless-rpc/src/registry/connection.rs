@@ -162,7 +162,7 @@ impl AsFd for PeerConnection {
 
 impl Drop for PeerConnection {
     fn drop(&mut self) {
-        // Immediately, even if a forked child still has the descriptor.
+        // Tells the peer now, even if a forked child still has the descriptor. The peer may know already.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }

@@ -32,7 +32,7 @@ impl DomainLocation {
     /// Domain named by the variable `GAPLESS_DOMAIN`, a path if it begins with a slash; `None` without it.
     ///
     /// # Errors
-    /// An invalid name.
+    /// The name is invalid.
     pub fn from_environment() -> Result<Option<Self>, RegistryError> {
         let Some(value) = std::env::var_os(DOMAIN_VARIABLE) else { return Ok(None) };
         let path = PathBuf::from(&value);
@@ -83,7 +83,7 @@ impl DomainDirectory {
     /// Path of the domain with this name, existing or not.
     ///
     /// # Errors
-    /// An invalid name.
+    /// The name is invalid.
     pub fn path_of_name(name: &str) -> Result<PathBuf, RegistryError> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         Ok(Self::parent_of(name, runtime.as_deref(), Path::new("/tmp"))?.join(name))

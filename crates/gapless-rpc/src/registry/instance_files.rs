@@ -139,7 +139,7 @@ pub struct LockHolder {
 }
 
 impl LockHolder {
-    /// Elsewhere its id means another process, or none.
+    /// Whether its id belongs to this process's namespace; elsewhere it means another process, or no process.
     pub fn is_of_this_namespace(self) -> bool {
         [0, process_namespace()].contains(&self.namespace)
     }

@@ -61,7 +61,7 @@ struct ConnectedInstance {
     /// Deadline of its hello and of the end of its list.
     deadline_ns: u64,
     routes: HashSet<String>,
-    /// Without an answer; false: the caller no longer waits for it.
+    /// Attachments without an answer; false: the caller does not wait for it any more.
     asked: HashMap<u64, bool>,
 }
 
@@ -359,7 +359,7 @@ impl InstanceConnections {
         Ok(())
     }
 
-    /// If the instance is gone, the side was notified of that already.
+    /// Sends a call table to an instance. If the instance is gone, the side was notified of that already.
     pub fn attach(
         &mut self,
         reactor: &mut Reactor,
@@ -459,8 +459,8 @@ impl InstanceConnections {
         self.report_settled(id);
     }
 
-    /// While a child that was just forked still holds the process's lock, the socket is retried instead of removed, and
-    /// refuses.
+    /// Closes the connections of a dead process, and removes its files. While a child that was just forked still holds
+    /// its lock, the socket is retried instead, and refuses.
     pub fn process_died(&mut self, reactor: &mut Reactor, process_id: u32) {
         let of_process = self.instances.iter().filter(|(_, instance)| instance.identity.process_id == process_id);
         for number in of_process.map(|(number, _)| *number).collect::<Vec<_>>() {

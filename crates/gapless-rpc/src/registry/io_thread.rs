@@ -154,6 +154,7 @@ struct CloseGuard(Arc<IoShared>, Arc<dyn CallingSide>);
 impl Drop for CloseGuard {
     fn drop(&mut self) {
         self.0.close();
+        // Drops the commands with their descriptors.
         *lock(&self.0.commands) = None;
         gapless_agent::foreign::run("the end of calls", || self.1.ended());
     }
@@ -280,6 +281,7 @@ impl IoHandle {
     }
 
     pub fn detach(&self, instance: InstanceNumber, attachment: u64) {
+        // A detach packet always fits.
         let Ok(bytes) = (Packet::Detach { attachment }).encode() else { return };
         self.0.command(IoCommand::Detach { instance: instance.0, attachment, bytes: bytes.into() });
     }
@@ -288,7 +290,7 @@ impl IoHandle {
     /// this process is root's.
     ///
     /// # Errors
-    /// An invalid name.
+    /// The name is invalid.
     pub fn change(&self, instance: InstanceNumber, route: &str, to: RouteState) -> Result<(), RegistryError> {
         route_name::check(route)?;
         let bytes = Packet::Change { route: route.to_owned(), to }.encode();

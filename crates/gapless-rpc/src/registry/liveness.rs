@@ -107,7 +107,7 @@ impl Liveness {
                 left = left.min(WITHOUT_SOCKET_PAUSE);
             }
             let time = Timespec::try_from(left.max(Duration::from_millis(1))).ok();
-            // A signal ends the wait early.
+            // A signal ends the wait early; the loop then looks once more.
             let _ = poll(&mut waiting, time.as_ref());
         }
         answers.silent = asked.into_iter().map(|(process_id, _)| process_id).chain(full).collect();

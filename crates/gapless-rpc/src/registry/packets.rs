@@ -52,7 +52,7 @@ pub enum Packet {
     Detach {
         attachment: u64,
     },
-    /// With two descriptors.
+    /// The instance has accepted the call table. Two descriptors.
     Attached {
         attachment: u64,
     },
@@ -63,7 +63,7 @@ pub enum Packet {
     /// The answer is the new description, sent to all callers.
     Change {
         route: String,
-        /// Never [`RouteState::Gone`], which follows draining.
+        /// New state; never [`RouteState::Gone`], which follows draining.
         to: RouteState,
     },
 }
@@ -78,7 +78,7 @@ pub enum PeerRole {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub role: PeerRole,
-    /// Only the id from the operating system is trusted.
+    /// Process id in its own namespace. Only the id from the operating system is trusted.
     pub process_id: u32,
     /// Entry into the domain, monotonic clock; with the process id it identifies the process's life.
     pub started_ns: u64,
@@ -278,7 +278,7 @@ impl Packet {
     /// Decodes all of `bytes`.
     ///
     /// # Errors
-    /// Expected and found.
+    /// The text says what was expected and what was found.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         check_length("any", bytes.len(), PACKET_LENGTH_MAX)?;
         let mut fields = FieldReader::new(bytes);

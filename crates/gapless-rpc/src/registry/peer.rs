@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-/// As the operating system reports it.
+/// Identity of a peer, from the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerIdentity {
     pub process_id: u32,
@@ -63,6 +63,7 @@ fn is_hung_up(socket: impl AsFd) -> bool {
 
 fn poll_flags(fd: impl AsFd, flags: PollFlags) -> PollFlags {
     let mut fds = [PollFd::new(&fd, flags)];
+    // The poll does not sleep, so no signal interrupts it; after an error there are no events.
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     fds[0].revents()
 }

@@ -90,6 +90,7 @@ impl WatchedDescriptors {
     }
 
     pub fn unwatch(&self, fd: impl AsFd) {
+        // Not being watched is no error.
         let _ = epoll::delete(&self.0, fd);
     }
 }
@@ -188,6 +189,7 @@ impl Reactor {
     pub fn watch_room(&self, connection: &PeerConnection, source: EventSource, flushed: FlushResult) -> bool {
         let room = if flushed == FlushResult::WhenWritable { EventFlags::OUT } else { EventFlags::empty() };
         let flags = EventFlags::IN | EventFlags::RDHUP | room;
+        // Fails only for an unwatched descriptor, and every connection is watched.
         let _ = epoll::modify(&self.watched.0, connection, EventData::new_u64(source.to_bits()), flags);
         flushed == FlushResult::Later
     }

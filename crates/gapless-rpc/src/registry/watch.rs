@@ -53,6 +53,7 @@ impl DirectoryWatch {
         match &self.signs {
             SocketSignal::Inotify(inotify) => self.appeared_by(inotify),
             SocketSignal::Timer(timer) => {
+                // The number of expirations does not matter.
                 let _ = rustix::io::read(timer, &mut [0; 8]);
                 sockets(&self.directory)
             }

@@ -221,6 +221,7 @@ impl RelayedRequest {
     /// route is withdrawn and there is no signal: poll [`RelayedRequest::is_cancelled`] then.
     #[must_use]
     pub fn watch(&mut self, task: &Waker) -> bool {
+        // Relaxed: only unique numbers.
         static LAST: AtomicU64 = AtomicU64::new(1 << 63);
         let number = *self.watch.get_or_insert_with(|| LAST.fetch_add(1, Ordering::Relaxed));
         let Some(claimed) = &self.claimed else { return false };

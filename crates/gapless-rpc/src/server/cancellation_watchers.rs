@@ -73,6 +73,7 @@ impl CancellationWatchers {
             None
         });
         drop(replaced);
+        // SeqCst: pairs with `stop_signals`.
         !self.is_stopped.load(Ordering::SeqCst)
     }
 

@@ -51,7 +51,7 @@ pub struct InstanceStatistics {
     pub bad_messages: u64,
     /// Requests forwarded to other routes.
     pub forwarded: u64,
-    /// For a relay: calls that ended elsewhere with neither a reply nor a refusal.
+    /// Calls of a relay that ended elsewhere with neither a reply nor a refusal.
     pub ended_elsewhere: u64,
     /// Answers to other processes whose callers had given up.
     pub unheard: u64,

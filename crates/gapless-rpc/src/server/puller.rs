@@ -61,15 +61,16 @@ impl RemoteCaller for AttachedCaller {
 pub(crate) struct ServedCallers {
     bell: Arc<Bell>,
     watchers: Arc<CancellationWatchers>,
-    /// Also wakes tasks that wait for a cancellation.
+    /// Wakes the instance's tasks, and those that wait for a cancellation.
     eventfd: OwnedFd,
     callers: RwLock<Arc<[Arc<AttachedCaller>]>>,
     /// Lets workers detect a change without the lock.
     version: AtomicU64,
     state: AtomicU32,
-    /// By the numbers of their pullers.
+    /// Sleeping tasks, by the numbers of their pullers.
     tasks: Mutex<Vec<(u64, Waker)>>,
     last_puller: AtomicU64,
+    /// A worker spins before it sleeps.
     has_looker: AtomicBool,
     /// A relay that stands for instances elsewhere takes only requests targeted at it.
     is_relay: AtomicBool,
@@ -103,6 +104,7 @@ impl ServedCallers {
     }
 
     fn is_relay(&self) -> bool {
+        // Relaxed: see `set_relay`.
         self.is_relay.load(Ordering::Relaxed)
     }
 
@@ -123,6 +125,7 @@ impl ServedCallers {
         let mut changed = callers.to_vec();
         change(&mut changed);
         *callers = changed.into();
+        // Release: pairs with the Acquire in `Puller::refresh`.
         self.version.fetch_add(1, Ordering::Release);
         drop(callers);
         self.wake_all();
@@ -189,7 +192,7 @@ impl ServedCallers {
         rung != Rung::Nobody
     }
 
-    /// To another worker here or in another instance, for requests that this one will not take.
+    /// Passes on a ring for requests that the worker will not take, to another worker here or in another instance.
     fn pass_ring_on(&self, callers: &[Arc<AttachedCaller>]) {
         if self.wake_one() {
             return;
@@ -202,7 +205,8 @@ impl ServedCallers {
         }
     }
 
-    /// Also returns whether a task that no longer sleeps was rung.
+    /// Changes the list of sleeping tasks and announces their number to callers. Also returns whether a task that no
+    /// longer sleeps was rung.
     fn change_sleepers<Changed>(&self, change: impl FnOnce(&mut Vec<(u64, Waker)>) -> Changed) -> (Changed, bool) {
         let mut tasks = self.tasks.lock().expect("nobody panics with the lock");
         let changed = change(&mut tasks);
@@ -256,6 +260,7 @@ pub(crate) struct Puller {
 
 impl Puller {
     pub(crate) fn new(served: Arc<ServedCallers>) -> Self {
+        // Relaxed: only unique numbers.
         let number = served.last_puller.fetch_add(1, Ordering::Relaxed);
         Self {
             served,
@@ -289,7 +294,8 @@ impl Puller {
         self.take_of::<false>()
     }
 
-    /// For the worker of a relay; one that stands for instances takes only targeted requests.
+    /// Like [`Puller::take`], for the only worker of a relay: one that stands for instances claims only targeted
+    /// requests.
     pub(crate) fn take_relayed(&mut self) -> Option<ClaimedRequest> {
         if self.served.is_relay() { self.take_of::<true>() } else { self.take_of::<false>() }
     }
@@ -382,7 +388,7 @@ impl Puller {
         }
     }
 
-    /// With `found_work` it has not slept, and owes a ring if woken meanwhile.
+    /// Takes its task off the sleepers. With `found_work` it has not slept: if it was woken meanwhile, it owes a ring.
     fn stay_awake(&mut self, found_work: bool) {
         if !std::mem::take(&mut self.sleeps) {
             return;
@@ -397,11 +403,12 @@ impl Puller {
     /// Spins for `looks` looks, unless another worker of the instance does. Must be followed by a take or a park.
     pub(crate) fn look_before_parking(&mut self, looks: u32) {
         let served = Arc::clone(&self.served);
+        // Acquire: pairs with the Release below, so that one look is over before the next begins.
         if served.has_looker.swap(true, Ordering::Acquire) {
             return;
         }
         self.refresh();
-        // A search that skips some callers would owe a ring for their requests.
+        // A search that skips some callers would owe a ring for requests that it does not see.
         let spares_rings = self.turns.checks_all_callers();
         if spares_rings {
             served.bell.begin_look();

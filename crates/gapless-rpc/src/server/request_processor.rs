@@ -165,7 +165,7 @@ impl<Request: Message, Reply: Message> RequestProcessor<Request, Reply> {
         let PreparedRequest { claimed, request, context, form, in_flight } = ready;
         let ran = self.handler.run(request, &context, None);
         self.answer_with(claimed, ran, form, scratch);
-        // After the answer: the caller need not wait for the clock.
+        // Dropped after the answer: the caller need not wait for the clock.
         drop(in_flight);
     }
 

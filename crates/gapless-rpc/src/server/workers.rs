@@ -80,9 +80,9 @@ impl WorkerCount {
         Arc::new(Self { made_by, count, none_left: Box::new(none_left), waiting: Mutex::default() })
     }
 
-    /// For one task at a time.
+    /// Ready when no worker is left; for one task at a time.
     pub(crate) fn poll_none(&self, task: &Context<'_>) -> Poll<()> {
-        // The last worker takes the waker after it has counted down.
+        // The last worker takes the waker after counting down: a waker stored before the check is found.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.count.load(Ordering::Acquire) == 0 {
             return Poll::Ready(());

@@ -95,7 +95,7 @@ impl<'d> TypeTable<'d> {
         Ok(Rc::new(Composite { members, level }))
     }
 
-    /// Its Rust name is prefixed with the composite's if it is taken.
+    /// Reads a type defined inside of a composite. Its Rust name is prefixed with the composite's if it is taken.
     fn inline(&mut self, element: &Element<'d>, composite: &str, member: &str) -> Result<SchemaType, SchemaError> {
         let taken = self.raw.contains_key(member) || self.rust_names.is_taken(&pascal(member));
         let name = if taken { format!("{composite}_{member}") } else { member.to_owned() };

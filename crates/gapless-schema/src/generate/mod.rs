@@ -96,7 +96,7 @@ impl Generator {
         self
     }
 
-    /// By default derived from the file's name.
+    /// Names the module; by default the name is derived from the file's.
     #[must_use]
     pub fn module(mut self, name: impl Into<String>) -> Self {
         self.module = Some(name.into());
@@ -214,7 +214,7 @@ pub fn build(schema: impl AsRef<Path>) -> Result<(), SchemaError> {
     Generator::new().schema_file(schema).build()
 }
 
-/// For the command line; returns a message to print.
+/// For the command line: generates `<name>.rs` and `<name>.proto` in `folder`; returns a message to print.
 ///
 /// # Errors
 /// A fault in the schema, or a file that cannot be written.
@@ -222,7 +222,7 @@ pub fn generate(schema: &Path, folder: &Path) -> Result<String, SchemaError> {
     Generator::new().schema_file(schema).generate_into(folder)
 }
 
-/// For the command line; returns a message to print.
+/// For the command line: checks a schema; returns a message to print.
 ///
 /// # Errors
 /// A fault in the schema.

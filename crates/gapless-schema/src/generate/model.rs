@@ -292,7 +292,7 @@ impl Level {
 }
 
 impl FieldKind {
-    /// Itself included; more than 1 for a composite.
+    /// Number of members, itself included; more than 1 for a composite.
     pub(crate) fn members(&self) -> usize {
         match self {
             Self::Composite(level) => level.members_in_all,

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// And names that generated code itself uses.
+/// Words of Rust that cannot be identifiers, and names that generated code itself uses.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",

@@ -35,7 +35,7 @@ pub fn from_offset(block: &[u8], offset: usize) -> &[u8] {
     block.get(offset..).unwrap_or(&[])
 }
 
-/// For blocks with their nulls in place.
+/// Writes `bytes` at `offset` of `block`, for blocks with their nulls in place.
 #[must_use]
 pub const fn with<const B: usize, const N: usize>(mut block: [u8; B], offset: usize, bytes: [u8; N]) -> [u8; B] {
     let mut index = 0;

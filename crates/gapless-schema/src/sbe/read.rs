@@ -139,7 +139,7 @@ pub trait Entry<'a>: Sized {
 
     fn needed_length(version: u64) -> usize;
 
-    /// For entries without groups and data; `None` if the block is too short.
+    /// Creates an entry without groups and data from its block; `None` if the block is too short.
     fn from_block(block: &'a [u8], version: u64) -> Option<Self>;
 
     /// Parses the entry that begins here.

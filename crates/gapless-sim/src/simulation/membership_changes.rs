@@ -105,6 +105,7 @@ impl<A: SystemUnderTest> Simulation<'_, A> {
             RequestedChange::Add(new) => AdminCommand::Add(new.clone()),
         };
         if let Some(member) = self.machines[leader].running() {
+            // The members show the effects.
             let _ = member.shared().post(wish);
         }
     }

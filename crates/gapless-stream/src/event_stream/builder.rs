@@ -110,7 +110,7 @@ pub struct StreamBuilder<'a> {
     pub acceptor_links: AcceptorLinks,
     /// Sequencer to the agent that answers.
     pub answers: Mailbox<ResponderMessage>,
-    /// From the stream's owner.
+    /// Requests of the stream's owner to the sequencer.
     pub requests: Mailbox<SequencerRequest>,
     journaler: Option<Journaler>,
     sync_thread: Option<SyncThread<SyncedEnd>>,
@@ -131,7 +131,7 @@ pub struct OwnJournaling {
 pub struct Journaling {
     /// Set at tier `memory`, where the appending agent releases.
     pub releaser: Option<Releaser>,
-    /// For helper threads.
+    /// The journal's ends for helper threads.
     pub syncer_and_preparer: Option<(Syncer, SegmentPreparer)>,
     pub report: Option<RecoveryReport>,
 }
@@ -250,7 +250,7 @@ impl<'a> StreamBuilder<'a> {
     /// Journal for a head that does its own journaling; starts the preparer of segments.
     ///
     /// # Errors
-    /// No thread.
+    /// The thread cannot be started.
     ///
     /// # Panics
     /// If the journal was taken before, or the stream has none.
@@ -269,7 +269,7 @@ impl<'a> StreamBuilder<'a> {
     /// Creates the journaler and its helpers.
     ///
     /// # Errors
-    /// No threads, no room for counters.
+    /// The threads cannot be started, or there is no room for counters.
     ///
     /// # Panics
     /// If it was created before.
@@ -314,7 +314,7 @@ impl<'a> StreamBuilder<'a> {
     /// started, and the caller polls.
     ///
     /// # Errors
-    /// No socket, no threads.
+    /// The socket cannot be bound, or the threads cannot be started.
     pub fn start(
         self,
         head: Box<dyn Agent>,
@@ -432,9 +432,9 @@ fn transports(options: &EventStreamOptions) -> Vec<Transport> {
     here.into_iter().chain(packets).chain(options.tcp.as_ref().map(|_| Transport::Tcp)).collect()
 }
 
-/// With packets, the rewind port serves only late joiners, off the hot path, since one can use a whole core. Without,
-/// it carries every message: a parked thread would delay each by milliseconds, so it gets its own thread if there are
-/// enough cores, else the sequencer's.
+/// Spec of the rewind port's agent. With packets, the rewind port serves only late joiners, off the hot path, since one
+/// can use a whole core. Without, it carries every message: a parked thread would delay each by milliseconds, so it
+/// gets its own thread if there are enough cores, else the sequencer's.
 fn rewind(options: &EventStreamOptions, head: StreamRole) -> AgentSpec<AgentRole> {
     let rewind = AgentSpec::new(AgentRole::Rewind).detachable();
     // A member's thread must answer the others in time.
@@ -470,7 +470,7 @@ fn assign_threads(options: &EventStreamOptions, head: StreamRole) -> Result<Thre
         StreamRole::Sequencer | StreamRole::Member => agents.push(AgentSpec::new(head.answering()).hot()),
         StreamRole::Replica | StreamRole::Service => {
             let service = AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus);
-            // One more hand-over for each message, but less work for each thread.
+            // A service thread next to the member: one more hand-over for each message, but less work for each thread.
             let is_detached =
                 head == StreamRole::Replica && (options.plan == PlanKind::Max || threads.detached_service);
             agents.push(if is_detached { service.detachable().alone(threads.detached_service) } else { service });

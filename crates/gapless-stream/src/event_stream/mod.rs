@@ -67,7 +67,7 @@ pub struct EventStream {
     tcp_addresses: Option<TcpAddresses>,
     client_address: Option<SocketAddr>,
     is_failure_reported: AtomicBool,
-    /// After everything that writes to the directory.
+    /// Dropped after everything that writes to the directory.
     _lock: Option<DirectoryLock>,
 }
 
@@ -275,6 +275,7 @@ impl EventStream {
     #[must_use]
     pub fn failure(&self) -> Option<StreamError> {
         let failure = self.threads()?.failures().failure().map(StreamError::Stopped)?;
+        // Relaxed: only a note that the owner was told.
         self.is_failure_reported.store(true, Ordering::Relaxed);
         Some(failure)
     }

@@ -164,6 +164,7 @@ fn connect(
     stopped: &AtomicBool,
 ) -> Result<ConnectionInfo, StreamError> {
     let mut waits = WaitNotices::after_a_second();
+    // Acquire: pairs with the store that stops the start.
     while !stopped.load(Ordering::Acquire) {
         let now_ns = clock.now().monotonic_ns;
         match upstream.connect(start, seen_frame, now_ns) {

@@ -49,6 +49,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     let mut builder =
         StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, StreamRole::Sequencer)?;
     if sequencer.feeds().newest().is_none() {
+        // There is room: the mailbox is not shared yet.
         let _ = builder.requests.push(SequencerRequest::BeginFeed { name: options.feed_session });
     }
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;

@@ -41,7 +41,7 @@ impl Ingress {
     /// Opens a session; `None` while the service is not ready, or the window has no room.
     ///
     /// # Errors
-    /// A corrupt window.
+    /// The window is corrupt.
     pub fn open_direct(&mut self) -> Result<Option<DirectSession>, StreamError> {
         if !self.may_append() {
             return Ok(None);
@@ -56,7 +56,7 @@ impl Ingress {
     /// Runs the next command and appends its transaction.
     ///
     /// # Errors
-    /// A corrupt window.
+    /// The window is corrupt.
     ///
     /// # Panics
     /// Without speculative execution.

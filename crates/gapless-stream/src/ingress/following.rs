@@ -31,12 +31,14 @@ pub(super) enum IngressRole {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UnsentRoleChanges {
     deposed: bool,
+    /// Sequence after which this member leads.
     leads_after: Option<u64>,
 }
 
 /// Interval of repeating the redirect to a publisher that stays, ns: an answer that finds no room is lost.
 const REDIRECT_INTERVAL_NS: u64 = 100_000_000;
-/// After this time publishers try other members.
+/// Time for which a member without a leader keeps its publishers waiting for the next one, ns; then they try other
+/// members.
 const LEADER_AWAITED_NS: u64 = 200_000_000;
 
 impl Ingress {
@@ -86,7 +88,7 @@ impl Ingress {
             return Err(self.follow_error("in the middle of a message, where nobody can lead".to_owned()));
         }
         self.sequencer.begin_term(term);
-        // Timers may have fired unknown to this member.
+        // Timers may have fired since the service set them, and this member does not know which.
         self.sequencer.forget_own_timers();
         self.unsent.leads_after = Some(self.window.last_sequence());
         self.time.lead_after(self.sequencer.last_timestamp_ns());
@@ -299,14 +301,14 @@ impl Ingress {
 
     #[cold]
     pub(super) fn redirect(&mut self, number: usize) -> Result<TurnResult, StreamError> {
-        // Even an unusable ring causes at most one message.
+        // The publisher causes at most one message to the service, even if its ring is unusable.
         if !self.links.service.has_room(1) {
             return Ok(TurnResult::Taken(0));
         }
         if let IngressRole::Following { leader: None, awaited_until_ns, .. } = self.role
             && self.now.monotonic_ns < awaited_until_ns
         {
-            // If this member leads next, frames are taken from the ring.
+            // Frames sent stay in the ring: if this member leads next, they are taken from there.
             let publisher = &mut self.publishers[number];
             if publisher.next_redirect_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some()) {
                 publisher.next_redirect_ns = Some(awaited_until_ns);

@@ -159,6 +159,7 @@ impl Ingress {
 
     pub(super) fn publish_feeds(&self) {
         self.shared.feeds.lock().clone_from(self.sequencer.feeds());
+        // Relaxed: read by status requests only; orders nothing.
         self.shared.is_stream_halted.store(self.sequencer.is_halted(), Ordering::Relaxed);
     }
 }

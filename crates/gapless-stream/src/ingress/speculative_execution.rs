@@ -215,7 +215,7 @@ impl Ingress {
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         sequencer.take_timer(timer);
         let fired = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns };
-        // Cancelled or reset, unknown to the sequencer.
+        // The service has cancelled or reset the timer, and the sequencer does not know yet.
         if !speculation.transactions.is_set(fired) {
             return Ok(true);
         }

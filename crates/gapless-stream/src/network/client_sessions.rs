@@ -316,7 +316,7 @@ impl ClientSessions {
     pub fn publish(&mut self, key: u64, frames: &[u8]) -> usize {
         let Some(client) = self.sessions.get_mut(&key) else { return 0 };
         if client.link.writer.is_reader_closed() {
-            // The sequencer has dropped its ring.
+            // The sequencer has dropped its ring: its next packet is answered like one of an unknown peer.
             self.drop_session(key);
             return 0;
         }
@@ -407,6 +407,7 @@ impl ClientSessions {
             !is_silent
         });
         for (key, peer) in std::mem::take(&mut self.dropped) {
+            // The node may have reconnected.
             if !self.sessions.values().any(|client| client.peer == peer) {
                 gone(key, peer);
             }
@@ -470,7 +471,7 @@ impl ClientSession {
         while let Ok(frame) = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame)) {
             let end = position + aligned_length(frame.length());
             let Some(padded) = frames.get(position..end) else { break };
-            // A later frame would only cause a gap.
+            // A frame without room is resent: a frame after it would only cause a gap.
             if dropped > 0 || self.link.writer.append(padded).is_err() {
                 dropped += 1;
             } else {

@@ -79,6 +79,7 @@ pub struct FeedSender<S> {
     feed: Option<Feed>,
     next_number: u64,
     ends_here: bool,
+    /// A stop was requested, and the feed session has not ended yet.
     is_ending: bool,
     /// The end is still announced; newest first.
     ended: VecDeque<EndedFeed>,
@@ -207,6 +208,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                 self.ended.retain(|ended| ended.name != feed_session);
             }
             let Some(feed) = self.feed else {
+                // Frames outside a feed session are not sent.
                 position += aligned_length(length_at(&frames[position..]));
                 continue;
             };
@@ -316,7 +318,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         FIRST_HEARTBEATS_NS.get(times as usize).map_or(interval_ns, |first| interval_ns.min(*first))
     }
 
-    /// Not by heartbeats, which a busy next session does not send.
+    /// Announces ended sessions again when due. Independent of heartbeats, which a busy next session does not send.
     #[cold]
     fn announce_ended(&mut self, now_ns: u64) {
         for index in 0..self.ended.len() {

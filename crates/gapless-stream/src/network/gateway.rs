@@ -13,7 +13,7 @@ use rustix::fd::BorrowedFd;
 pub struct Gateway<S> {
     socket: S,
     sessions: ClientSessions,
-    /// If the feed is sent to single nodes.
+    /// Joining and leaving nodes, if the feed is sent to single nodes.
     feed: Option<Mailbox<FeedChange>>,
     packet_length_max: usize,
     replies: Vec<(Peer, Vec<u8>)>,
@@ -116,6 +116,7 @@ impl<S: Datagrams> Agent for Gateway<S> {
         }
         let (socket, packet_length_max) = (&mut self.socket, self.packet_length_max);
         for (peer, packet) in self.replies.drain(..) {
+            // The node asks again for a lost answer.
             let _ = socket.send(peer, &packet, packet.len());
         }
         work += self.sessions.answer(packet_length_max, |_, peer, packet| {

@@ -42,7 +42,7 @@ pub struct Replayer<S> {
     polls_left: u32,
 }
 
-/// While no request arrives: each read is a system call on the hot path.
+/// While no request arrives, the socket is read in one of this many polls: each read is a system call on the hot path.
 const POLLS_PER_LOOK: u32 = 16;
 
 const ANSWER_PACKETS_MAX: u32 = 64;
@@ -77,7 +77,7 @@ impl<S: Datagrams> Replayer<S> {
         }
     }
 
-    /// As many messages as fit one packet; returns their number, 0 if none is available.
+    /// Sends one packet with as many requested messages as fit. Returns their number: 0 if none is available.
     fn send_part(&mut self, to: Peer, request: MoldRequest) -> u16 {
         let feed = self.feeds.lock().find_by_name(request.feed_session).copied();
         let first = feed.and_then(|feed| feed.sequence_of(request.sequence));
@@ -109,7 +109,7 @@ impl<S: Datagrams> Replayer<S> {
             }
         };
         if let Err(error) = outcome {
-            // The journal's writer reports the journal's errors.
+            // A request must not stop the stream: the journal's writer reports the journal's errors.
             self.warnings.warn_now(|| format!("a request cannot be answered from the journal: {error}"));
             return 0;
         }
@@ -117,6 +117,7 @@ impl<S: Datagrams> Replayer<S> {
             return 0;
         }
         let length = writer.finish();
+        // An unsent packet is requested again.
         if let Err(error) = self.socket.send(to, &self.packet[..length], length)
             && SendRefusal::is_too_narrow(&error)
         {
@@ -129,7 +130,7 @@ impl<S: Datagrams> Replayer<S> {
     }
 
     fn answer(&mut self, to: Peer, request: MoldRequest) {
-        // The client requests the rest itself.
+        // A client that requests the rest itself is answered by its requests, without duplicates.
         self.unfinished.retain(|(peer, rest, _)| *peer != to || !overlap(rest, &request));
         let count = self.send_part(to, request);
         if count == 0 {

@@ -90,7 +90,7 @@ impl SoupServer {
     /// Listens at `local`; port 0 picks a free one.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system refuses the port.
     pub fn bind(
         local: SocketAddr,
         source: SoupSource,
@@ -173,7 +173,7 @@ impl SoupServer {
                     counters.overtaken.add(1);
                     warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
-                // The journal's writer reports the journal's errors.
+                // A client must not stop the stream: the journal's writer reports the journal's errors.
                 SoupDisconnect::Failed(error) => {
                     warnings.warn(now_ns, || {
                         format!("the rewind client at {peer} is dropped, its frames cannot be read: {error}")
@@ -218,6 +218,7 @@ impl Agent for SoupServer {
 
     fn disarm(&mut self) {
         self.source.news.reader.disarm();
+        // Empties the counter; failing on an empty one is fine too.
         let _ = rustix::io::read(&self.source.news.wake_publisher, &mut [0u8; 8]);
     }
 

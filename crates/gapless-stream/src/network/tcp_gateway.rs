@@ -71,7 +71,7 @@ impl TcpGateway {
     /// Listens at `local` (port 0: a free one); answers go through rings of `reply_ring_bytes`.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system refuses the port.
     pub fn bind(
         local: SocketAddr,
         sessions: ClientSessions,
@@ -108,7 +108,7 @@ impl TcpGateway {
                     work += count;
                     if let TcpNodeState::Admitted { key, is_stuck: true, .. } = slot.state {
                         any_stuck = true;
-                        // The node's report waits after its frames.
+                        // The report waits after the frames in the connection, so the node counts as seen.
                         sessions.client_mut(key, slot.connection.peer(), now_ns);
                     }
                     if is_timer_due { overdue(&slot.state, *hello_timeout_ns, now_ns) } else { None }
@@ -187,7 +187,7 @@ fn serve(
     Ok(work)
 }
 
-/// As far as there is room; returns the number of packets of frames.
+/// Takes the complete packets, as far as there is room for their frames. Returns the number of packets of frames taken.
 fn receive(
     slot: &mut ConnectionSlot<TcpNodeState>,
     sessions: &mut ClientSessions,

@@ -81,7 +81,7 @@ impl RelayLimits {
     /// Whether the sequencer would keep the publisher of `frame`, as far as one frame shows.
     ///
     /// # Errors
-    /// Reason why not.
+    /// The reason why the sequencer would not.
     #[inline]
     pub fn check(&self, frame: &Frame<'_>) -> Result<(), &'static str> {
         if frame.length() > self.frame_length_max {

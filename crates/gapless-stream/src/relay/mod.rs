@@ -54,6 +54,7 @@ struct RelayedPublisher {
     connection: ConnectionId,
     reader: RingReader,
     bucket: Option<TokenBucket>,
+    /// The publisher was told that it is throttled, and nothing was taken since.
     throttle_reported: bool,
     closed: bool,
     done: bool,
@@ -66,7 +67,7 @@ struct RelayedSession {
 }
 
 pub struct RelayLinks {
-    /// From the acceptor.
+    /// Events of publishers, from the acceptor.
     pub publishers: Mailbox<PublisherEvent>,
     /// Answers to the nodes here.
     pub egress: Egress,
@@ -105,7 +106,7 @@ pub struct Relay {
     shared: Arc<IngressShared>,
     opening: OpenRequests,
     sessions: FxHashMap<u64, RelayedSession>,
-    /// Of an incomplete message; only whole ones are published.
+    /// Frames of an incomplete message; only whole messages are published.
     unpublished: usize,
     seen_frame: SeenFrame,
     pending: Vec<u8>,
@@ -175,11 +176,12 @@ impl Relay {
         self.links.counters.connections.add(1);
         self.links.counters.connected.set(1);
         self.request_reopen();
+        // The stream sends this frame again.
         self.pending.clear();
         Ok(())
     }
 
-    /// After the loss of frames on their way up: publishers resend the missing ones.
+    /// Handles the loss of frames on their way up: their publishers reopen their sessions and resend the missing ones.
     #[cold]
     fn request_reopen(&mut self) {
         let sessions: Vec<_> =
@@ -198,7 +200,7 @@ impl Relay {
         let length = Refusal { code, detail, text }.write_to(&mut payload);
         let (kind, flags) = (Kind::Reply, REFUSED_FLAG);
         let header = FrameHeader { kind, flags, session, ..FrameHeader::default() };
-        // Without room the node resends and is answered again.
+        // Without room for the refusal: the node resends and is answered again.
         let _ = self.links.egress.deliver(connection, &header, CheckedPayload::new(&payload[..length]));
     }
 
@@ -333,7 +335,7 @@ impl Relay {
                     .get(&frame.session())
                     .is_some_and(|session| session.publishers.contains(&publisher.connection))
                 {
-                    // The sequencer sees all nodes here as one.
+                    // The sequencer sees all nodes here as one: the owner of a session is checked here.
                     sessions_of_others.push((publisher.connection, frame.session()));
                     publisher.reader.advance(length);
                     continue;
@@ -444,7 +446,7 @@ impl Relay {
         }
         if is_dropped {
             self.drop_done();
-            // The others continue on a new connection.
+            // The sequencer takes nothing more from this connection; the others continue on a new one.
             return Err(ClientError::Disconnected { peer: self.upstream.peer(), reason: None }.into());
         }
         Ok(count)

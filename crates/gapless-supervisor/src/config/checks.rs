@@ -147,7 +147,7 @@ fn dependencies(config: &SupervisorConfig, invalid: &[InvalidProcess], lines: &K
             refusals.add(lines.refuse(&key(name), reason));
         }
     }
-    // Topological sort.
+    // Topological sort: removes processes without remaining dependencies until none is left, or a cycle.
     let waits = |left: &BTreeMap<&str, _>, after: &[Dependency]| {
         after.iter().filter(|other| left.contains_key(other.process.as_str())).count()
     };

@@ -175,7 +175,7 @@ fn process(
     let core_bytes_max = refusals.optional(table.get("core_max", |value| value.size(0..=1 << 50)));
     let is_once = switch(&mut table, "once", false, refusals);
     let is_singleton = switch(&mut table, "singleton", false, refusals);
-    // Of processes without a shared route, two at a time may be too many.
+    // Instances of one route share its calls. For other processes two instances at a time may be too many.
     let may_overlap = matches!(ready, Some(Readiness::Route(_)));
     let mut of_reload = table_of(&mut table, "reload", refusals);
     let reload = ReloadConfig {

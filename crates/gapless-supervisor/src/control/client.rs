@@ -123,6 +123,7 @@ impl ControlClient {
     /// The connection is closed; [`SupervisorError::Refused`], also from a supervisor with another version of the
     /// protocol.
     pub fn next(&mut self, within: Duration) -> Result<Option<SupervisorAnswer>, SupervisorError> {
+        // A signal ends the wait early, so that the caller can react to it.
         match self.packets.next_until(Instant::now() + within) {
             Ok(Some(SupervisorAnswer::Refused { reason }))
                 if !self.is_understood && reason.starts_with(UNREADABLE_PACKET) =>

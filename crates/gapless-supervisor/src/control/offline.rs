@@ -69,7 +69,8 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<SupervisionStatus, 
 
 type HolderResult = Result<Holder, SupervisorError>;
 
-/// Without ended instances of earlier scales and reloads.
+/// Configured instances in the order of the configuration, followed by other running ones, with the holders of their
+/// locks. Ended instances of earlier scales and reloads are left out. A holder's error belongs to its instance.
 fn current(
     directory: &StateDirectory,
     config: Option<&SupervisorConfig>,

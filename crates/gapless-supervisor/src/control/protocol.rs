@@ -107,6 +107,7 @@ pub enum InstanceCondition {
     Stopped,
     Waiting,
     Starting,
+    /// Another instance of the singleton is active.
     Standby,
     Ready,
     Stopping,
@@ -189,11 +190,11 @@ pub enum SupervisorEvent {
     FileRefused {
         reason: String,
     },
-    /// Its instances are reloaded.
+    /// The program file of a process was replaced: its instances are reloaded.
     ProgramReplaced {
         process: String,
     },
-    /// Its instances are reloaded.
+    /// The `input` file of a process was replaced: its instances are reloaded.
     InputReplaced {
         process: String,
     },

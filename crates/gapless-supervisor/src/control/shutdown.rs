@@ -27,6 +27,7 @@ pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<boo
         return ask(path, within).map(|()| true);
     }
     let directory = StateDirectory::open(path)?;
+    // An unreadable configuration counts as present.
     let has_file = || !matches!(directory.read_config_in_force(), Ok(None));
     if !has_file() && !is_any_role_running(&directory)? {
         return Ok(false);
@@ -66,7 +67,7 @@ fn ask(path: &Path, within: Duration) -> Result<(), SupervisorError> {
             return Ok(());
         }
         if probed_at.elapsed() >= ASK_INTERVAL.min(within) {
-            // This connection is silent until the end.
+            // Probes need a connection of their own: this one is silent until the end.
             let answers =
                 |mut other: ControlClient| other.status_within(POLL_TIMEOUT).is_ok_and(|status| status.is_some());
             if ControlClient::connect_until(path, Instant::now() + POLL_TIMEOUT)

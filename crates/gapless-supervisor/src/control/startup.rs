@@ -49,6 +49,7 @@ pub fn take_charge(
         let mut client = start_and_connect(&directory, roles, deadline, within)?;
         match client.request(&SupervisorRequest::Up { path: path.clone() }) {
             Ok(()) => return Ok(client),
+            // The supervisor has just died; retry with its successor.
             Err(error) if !matches!(error, SupervisorError::Refused(_)) && Instant::now() < deadline => {}
             Err(error) => return Err(error),
         }

@@ -121,7 +121,7 @@ fn read(domain: &Path) -> Result<DomainReading, String> {
     read_domain(domain).map_err(|error| error.to_string())
 }
 
-/// By session leader, which is the process of the instance.
+/// Statistics by session leader, which is the process of the instance.
 fn routes(reading: &DomainReading) -> HashMap<u32, Vec<RouteStatistics>> {
     let mut waiting: HashMap<&str, u64> = HashMap::new();
     for calls in &reading.calls {

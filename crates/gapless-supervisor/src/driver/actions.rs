@@ -83,6 +83,7 @@ impl SupervisorDriver {
         (notes.log, notes.log_begin) = (log, log_begin);
         notes.status.clear();
         if is_line {
+            // Persisted for a successor, which must read the log from the same place.
             self.is_dirty = true;
             self.persist();
         }

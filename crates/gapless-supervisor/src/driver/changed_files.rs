@@ -63,6 +63,7 @@ pub enum FileChange {
 struct WatchedFile {
     path: PathBuf,
     acted: Option<FileVersion>,
+    /// Deviating version at the last poll, and the time it was first seen, ns.
     other: Option<(Option<FileVersion>, u64)>,
 }
 

@@ -145,6 +145,7 @@ impl Connections {
             let others = self.all.iter().filter(|connection| connection.permission < Permission::Owner).count();
             if permission < Permission::Owner && others >= CONNECTIONS_MAX - OWN_CONNECTIONS {
                 let reason = format!("the supervisor hears {others} commands already; try again");
+                // The peer may be gone.
                 let _ = packets.send(&SupervisorAnswer::Refused { reason });
                 continue;
             }
@@ -195,6 +196,7 @@ impl Connections {
                     Err(reason) => break reason,
                 }
             };
+            // The peer may be gone.
             let _ = connection.packets.send(&SupervisorAnswer::Refused { reason: refused });
             false
         });
@@ -231,6 +233,7 @@ impl Connections {
         let answer = failure.map_or(SupervisorAnswer::Done, |reason| SupervisorAnswer::Refused { reason });
         for connection in &mut self.all {
             if std::mem::take(&mut connection.waits_for_end) {
+                // The peer may be gone.
                 let _ = connection.packets.send(&answer);
             }
         }

@@ -37,6 +37,7 @@ impl SupervisorDriver {
         self.guardian_silence.reset();
         if let Ok(Holder::Recorded { record, pidfd }) = self.directory.role_holder(RoleLock::Guardian) {
             tracing::error!("the guardian, process {}, is silent and is killed", record.process.process_id);
+            // Fails if it has died meanwhile.
             let _ = pidfd_send_signal(&pidfd, Signal::KILL);
         }
     }

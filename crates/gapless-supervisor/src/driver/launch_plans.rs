@@ -59,13 +59,13 @@ pub fn log(process: &ProcessConfig, instance: &InstanceName) -> PathBuf {
     process.log_folder.join(format!("{instance}.log"))
 }
 
-/// Only root may change the user.
+/// `None` for the guardian's own user: only root may change the user.
 fn identity(user: &UserConfig) -> Option<UserIdentity> {
     if user.id == rustix::process::geteuid().as_raw() {
         return None;
     }
     let name = CString::new(user.name.clone()).ok()?;
-    // The primary group alone grants less.
+    // If the list cannot be read, the user has its primary group only, which grants less.
     let groups = getgrouplist(&name, Gid::from_raw(user.group_id)).unwrap_or_default();
     Some(UserIdentity { user: user.id, group: user.group_id, groups: groups.into_iter().map(Gid::as_raw).collect() })
 }

@@ -57,7 +57,7 @@ impl SupervisorDriver {
         let is_known = |watched: &WatchedInstance| {
             watched.process_id.is_some_and(|pid| is_sender(pid) || watched.group.as_ref().is_some_and(is_in))
         };
-        // The message may precede the guardian's `Started`.
+        // The message may precede the guardian's `Started`; the lock of the instance already names the process.
         let is_new = |instance: &InstanceName, watched: &WatchedInstance| {
             let holder = || self.directory.instance(instance).holder();
             watched.process_id.is_none()

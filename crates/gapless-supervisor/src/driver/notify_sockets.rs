@@ -11,7 +11,7 @@ const STATUS_CHARACTERS_MAX: usize = 200;
 
 #[derive(Debug, Default)]
 pub struct NotifySockets {
-    /// Also the predecessor's, where messages may still wait.
+    /// Socket of the current guardian, and of its predecessor, where messages may still wait.
     sockets: Vec<OwnedFd>,
 }
 

@@ -138,7 +138,7 @@ pub fn last_lines(log: &Path, begin: u64) -> Vec<String> {
     let begin = if begin > end { 0 } else { begin };
     let mut follower = LogFollower::at(log, begin.max(end.saturating_sub(TAIL_BYTES)));
     let mut bytes = Vec::new();
-    while let Ok(piece) = follower.read(TAIL_BYTES as usize)
+    while let Ok(piece) = follower.read_now(TAIL_BYTES as usize)
         && !piece.bytes.is_empty()
         && bytes.len() < 2 * TAIL_BYTES as usize
     {

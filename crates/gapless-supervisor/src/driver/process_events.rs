@@ -205,6 +205,7 @@ impl SupervisorDriver {
             Holder::Descendants(_) if !is_time => {}
             Holder::Descendants(orphans) => {
                 for orphan in orphans {
+                    // Fails if it has died meanwhile.
                     let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                 }
             }

@@ -108,7 +108,9 @@ impl LogLineProbe {
     }
 
     fn is_there(&mut self) -> io::Result<bool> {
-        let Some(LogPiece { bytes, .. }) = unless_shortage(self.log.read(READ_BYTES_MAX))? else { return Ok(false) };
+        let Some(LogPiece { bytes, .. }) = unless_shortage(self.log.read_now(READ_BYTES_MAX))? else {
+            return Ok(false);
+        };
         if bytes.windows(self.text.len()).any(|part| part == self.text) {
             return Ok(true);
         }

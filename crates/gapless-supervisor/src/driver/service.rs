@@ -37,7 +37,7 @@ const SLEEP_MAX_NS: u64 = 1_000_000_000;
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<RoleOutcome, SupervisorError> {
     check_proc()?;
     let directory = StateDirectory::open(directory)?;
-    // For `ps`; the process was started as `exe`.
+    // Sets the name for `ps`; the process was started as `exe`.
     let _as_it_was = rustix::thread::set_name(c"gapless-superv");
     let Some(role_lock) = directory.take_role_lock(RoleLock::Supervisor)? else {
         return Ok(RoleOutcome::AlreadyRunning);
@@ -169,7 +169,7 @@ impl SupervisorDriver {
     fn serve(mut self, role_lock: HeldLock) -> Result<RoleOutcome, SupervisorError> {
         let mut has_taken_over = false;
         loop {
-            // This supervisor is unreachable, and another one may have started.
+            // Directory or lock removed: this supervisor is unreachable, and another one may have started.
             if !self.directory.is_in_role(RoleLock::Supervisor, &role_lock) {
                 return Ok(RoleOutcome::ShutDown);
             }
@@ -264,6 +264,7 @@ impl SupervisorDriver {
         let removed = self.directory.remove_config_in_force();
         if let Err(error) = self.clear_state() {
             tracing::warn!("{error}");
+            // The directories of the instances record the given incarnations as well.
             self.directory.remove_state().unwrap_or_else(|error| tracing::warn!("{error}"));
         } else {
             self.remove_instances();
@@ -281,6 +282,7 @@ impl SupervisorDriver {
             }
         }
         for socket in [StateSocket::Control, StateSocket::Notify] {
+            // No listener is left. A later supervisor replaces the file anyway.
             let _ = rustix::fs::unlinkat(self.directory.fd(), socket.file(), AtFlags::empty());
         }
         let unwritten = removed.err().map(|error| {
@@ -312,7 +314,7 @@ impl SupervisorDriver {
         let until = checks.chain(self.supervision.next_deadline_ns()).chain([self.changed_files.next_ns]);
         let until = until.chain(self.connections.next_ns()).min();
         let until = until.unwrap_or(u64::MAX);
-        // Reconnecting comes first.
+        // Without a guardian only poll, since reconnecting comes first.
         let most = if self.guardian.as_ref().is_none_or(GuardianClient::has_early) { 0 } else { SLEEP_MAX_NS };
         let sleep = until.saturating_sub(now).min(most);
         let sleep = Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 };
@@ -331,6 +333,7 @@ impl SupervisorDriver {
             let writable = if guardian.has_queued() { PollFlags::OUT } else { PollFlags::empty() };
             fds.push(PollFd::new(guardian, PollFlags::IN | writable));
         }
+        // On EINTR no events are reported; the next poll finds them.
         let _ = poll(&mut fds, Some(&sleep));
         let has_any = |fds: &[PollFd<'_>]| fds.iter().any(|fd| !fd.revents().is_empty());
         let ended = instances.into_iter().zip(&fds[connections_end..pidfds_end]);

@@ -53,6 +53,7 @@ impl SupervisorDriver {
         for child in known.iter().filter(|child| child.ended.is_none() && !found.contains(&child.process_id)) {
             tracing::error!("{}: process {} is killed, whose files were removed", child.instance, child.process_id);
             if let Some(pidfd) = pidfd_of(child.process_id) {
+                // Fails if it has died meanwhile.
                 let _ = pidfd_send_signal(&pidfd, Signal::KILL);
             }
         }
@@ -101,6 +102,7 @@ impl SupervisorDriver {
                 Holder::Descendants(_) if self.adopt_descendants(name, known, group.as_ref()) => return Ok(()),
                 Holder::Descendants(orphans) => {
                     for orphan in orphans {
+                        // Fails if it has died meanwhile.
                         let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                     }
                     std::thread::sleep(PAUSE);

@@ -79,6 +79,7 @@ impl WatchedInstance {
     pub fn signal(&mut self, signal: StopSignal) {
         match &self.pidfd {
             Some(pidfd) => {
+                // Fails if it has died meanwhile.
                 let _ = pidfd_send_signal(pidfd, signal_of(signal));
                 self.is_signalled = true;
             }

@@ -40,7 +40,7 @@ impl ForegroundSignals {
         woken.set_nonblocking(true).map_err(failed())?;
         let is_first_process = std::process::id() == 1;
         let this = Self { woken, end: Arc::default(), reload: Arc::default(), is_first_process };
-        // Never cleared: it remembers the first signal.
+        // A flag of its own, which is never cleared: it remembers the first signal.
         let was_signalled = Arc::<AtomicBool>::default();
         for signal in [SIGTERM, SIGINT] {
             // The first signal finds the flag unset.
@@ -50,7 +50,7 @@ impl ForegroundSignals {
         }
         flag::register(SIGHUP, Arc::clone(&this.reload)).map_err(failed())?;
         let children = is_first_process.then_some(SIGCHLD);
-        // After the flags, so that they are set before the wake-up.
+        // Registered after the flags, so that they are set before the wake-up.
         for signal in [SIGTERM, SIGINT, SIGHUP].into_iter().chain(children) {
             low_level::pipe::register(signal, waker.try_clone().map_err(failed())?).map_err(failed())?;
         }

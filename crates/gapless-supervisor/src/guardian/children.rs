@@ -48,6 +48,7 @@ impl Children {
             return Err(SupervisorError::Refused(format!("{LIVING_MAX} instances live already")));
         }
         crash_point("guardian_before_fork");
+        // Reaped by `wait` on any child, so `ChildState` is dropped.
         let process_id = command.spawn().map_err(SupervisorError::io("starting a launcher"))?.id();
         crash_point("guardian_forked");
         let child = ChildState { process_id, ended: None };

@@ -10,6 +10,7 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Conversation {
     packets: Packets,
+    /// Sending has failed; requests are still carried out.
     is_mute: bool,
     notify: Option<OwnedFd>,
     hello_until: Option<Instant>,
@@ -105,6 +106,7 @@ impl Conversation {
     /// Sends the reason for a refusal, best effort.
     pub fn refuse(mut self, reason: &str) {
         let reason = reason.chars().take(1000).collect();
+        // The peer may be gone.
         let _ = self.packets.send(&GuardianMessage::Refused { reason });
     }
 

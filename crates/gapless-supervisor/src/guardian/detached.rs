@@ -33,7 +33,7 @@ pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), Super
     spawned.map(drop).map_err(SupervisorError::io("starting a guardian"))
 }
 
-/// With fewer a guardian could neither be reached nor shut down.
+/// Least limit of descriptors for a guardian; with fewer it could neither be reached nor shut down.
 const DESCRIPTORS_MIN: u64 = 64;
 
 pub(super) fn check_limits() -> Result<(), SupervisorError> {
@@ -162,6 +162,7 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Result<Option<std::proces
             return Ok(Some(status));
         }
         if Instant::now() >= deadline {
+            // The process may have exited meanwhile.
             let _ = child.kill();
             return child.wait().map(|_| None).map_err(failed());
         }

@@ -19,6 +19,7 @@ pub struct SupervisorKeeper {
     roles: RoleCommand,
     state: KeeperState,
     backoff: Duration,
+    /// The last supervisor has completed its takeover.
     was_in_charge: bool,
 }
 
@@ -76,6 +77,7 @@ impl SupervisorKeeper {
     fn find_or_start(&self) -> Result<Option<OwnedFd>, String> {
         match self.directory.role_holder(RoleLock::Supervisor).map_err(|error| error.to_string())? {
             Holder::Recorded { pidfd, .. } => Ok(Some(pidfd)),
+            // A supervisor without a record, or its child between fork and exec.
             Holder::Descendants(found) => Ok(found.into_iter().next().map(|process| process.pidfd)),
             Holder::Foreign { .. } | Holder::Hidden { .. } => Ok(None),
             Holder::Free { .. } => self.start().map(Some),
@@ -95,6 +97,7 @@ impl SupervisorKeeper {
     /// Kills the watched supervisor; false without one.
     pub fn kill(&self) -> bool {
         let Some(pidfd) = self.watched() else { return false };
+        // Fails if it has died meanwhile.
         let _ = pidfd_send_signal(pidfd, Signal::KILL);
         true
     }

@@ -314,6 +314,7 @@ impl Guardian {
         if let Some(pidfd) = self.keeper.watched().filter(|_| !self.ending) {
             fds.push(PollFd::new(pidfd, PollFlags::IN));
         }
+        // The result does not matter: each turn checks everything.
         let _ = poll(&mut fds, Some(&sleep));
     }
 }

@@ -27,6 +27,7 @@ impl GuardianSignals {
         for signal in [SIGCHLD, SIGHUP, SIGINT, SIGTERM] {
             let is_request = signal == SIGTERM || (signal == SIGINT && std::process::id() == 1);
             let flag = if is_request { &this.terminate } else { &ignored };
+            // The flag is registered first, so that it is set before the wake-up.
             signal_hook::flag::register(signal, Arc::clone(flag)).map_err(failed())?;
             if is_request || signal == SIGCHLD {
                 let waker = waker.try_clone().map_err(failed())?;

@@ -16,6 +16,7 @@ pub fn join_group(plan: &LaunchPlan) -> Result<bool, SupervisorError> {
 
 pub fn note_group(joined: &Result<bool, SupervisorError>, name: &InstanceName, mut log: &File) {
     if let Err(error) = joined {
+        // A log that cannot be written is left for the instance to notice.
         let _ = writeln!(log, "{name}: {error}");
     }
 }
@@ -41,6 +42,7 @@ pub fn set_limits(plan: &LaunchPlan, has_memory: bool) -> Result<(), SupervisorE
 /// Pins the process to its CPUs, or logs a refusal.
 pub fn pin(plan: &LaunchPlan, name: &InstanceName, mut log: &File) {
     if let Some(warning) = plan.cpus.and_then(|cpus| cpus.pin_current_thread().err()) {
+        // A log that cannot be written is left for the instance to notice.
         let _ = writeln!(log, "{name}: {warning}");
     }
 }

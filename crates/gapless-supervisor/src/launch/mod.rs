@@ -110,7 +110,8 @@ fn become_instance(
     crash_point("launch_read");
     lock.record(&LockRecord::of_this(incarnation)?)?;
     crash_point("launch_recorded");
-    // A session of its own: no signals of a terminal, and descendants are recognised. Fails only for a session leader.
+    // A session of its own: no signals of a terminal, and descendants are recognised. Stop signals go to the process
+    // only. Fails only for a session leader.
     let _leads_already = rustix::process::setsid();
     dispositions::reset()?;
     let joined = confinement::join_group(&plan);
@@ -137,6 +138,7 @@ fn become_instance(
     }
     crash_point("launch_before_exec");
     let error = command.exec();
+    // Both locks are held until here.
     drop((singleton, lock));
     Err(SupervisorError::io(format!("running {}", plan.program.display()))(error).into())
 }

@@ -51,10 +51,23 @@ impl LogFollower {
         self.at = position;
     }
 
-    /// Next piece, at most `bytes_max` bytes.
+    /// Next piece, at most `bytes_max` bytes. Waits up to 2 s for a rotation.
     pub fn read(&mut self, bytes_max: usize) -> io::Result<LogPiece> {
+        self.read_locked(bytes_max, LockedLog::shared)
+    }
+
+    /// Like [`LogFollower::read`], but waits 100 ms at most; the piece is empty if the log is still locked.
+    pub fn read_now(&mut self, bytes_max: usize) -> io::Result<LogPiece> {
+        self.read_locked(bytes_max, LockedLog::shared_now)
+    }
+
+    fn read_locked(
+        &mut self,
+        bytes_max: usize,
+        lock: impl FnOnce(&LogFiles) -> io::Result<Option<LockedLog>>,
+    ) -> io::Result<LogPiece> {
         let Some(files) = LogFiles::of(&self.log)? else { return Ok(LogPiece::default()) };
-        let Some(locked) = LockedLog::shared(&files)? else { return Ok(LogPiece::default()) };
+        let Some(locked) = lock(&files)? else { return Ok(LogPiece::default()) };
         let mut all = LogPiece::default();
         while all.bytes.len() < bytes_max {
             let piece = self.of_one_file(&files, &locked, bytes_max - all.bytes.len())?;
@@ -144,6 +157,24 @@ mod tests {
         let mut log = File::create(&path).unwrap();
         log.write_all(b"ab").unwrap();
         assert_eq!(follower.read(9).unwrap(), piece("ab", 0));
+    }
+
+    #[test]
+    fn locked_log_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "line").unwrap();
+        let files = LogFiles::of(&path).unwrap().unwrap();
+        let locked = LockedLog::exclusive(&files).unwrap().unwrap();
+        let mut follower = LogFollower::at(&path, 0);
+        assert_eq!(follower.read_now(9).unwrap(), LogPiece::default(), "a rotation may be half done");
+        std::thread::scope(|scope| {
+            let read = scope.spawn(|| follower.read(9).unwrap());
+            // Longer than the short wait.
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            drop(locked);
+            assert_eq!(read.join().unwrap().bytes, b"line");
+        });
     }
 
     #[test]

@@ -208,6 +208,7 @@ impl RotationWorker {
         let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) };
         let fds = std::iter::once(&self.shared.wake).chain(&self.inotify);
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        // The result does not matter: the loop checks everything.
         let _ = poll(&mut fds, Some(&most));
         let _was_none = rustix::io::read(&self.shared.wake, &mut [0; 8]);
     }

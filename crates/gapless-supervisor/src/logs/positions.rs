@@ -6,12 +6,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Limit of rotated files; files with higher numbers belong to others and are ignored.
 pub const LOGS_KEPT_MAX: u32 = 100;
-const TRIES: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(1);
+const LOCK_TRY_INTERVAL: Duration = Duration::from_millis(1);
+/// A rotation and a read of a busy machine end in time. Whoever holds the lock for longer is hostile: it is passed over.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+/// Wait of a thread with other work.
+const LOCK_WAIT_SHORT: Duration = Duration::from_millis(100);
 const POSITION_MAX: u64 = i64::MAX as u64;
 /// Constant, so that a write does not change the file's length.
 const DIGITS: usize = 20;
@@ -84,24 +87,33 @@ pub(super) struct LockedLog {
 impl LockedLog {
     /// Opens the log for reading with a shared lock; `None` if it does not exist.
     pub fn shared(log: &LogFiles) -> io::Result<Option<Self>> {
-        Self::open(log, OFlags::RDONLY, FlockOperation::NonBlockingLockShared)
+        Ok(Self::open(log, OFlags::RDONLY, FlockOperation::NonBlockingLockShared, LOCK_WAIT)?.map(|(locked, _)| locked))
+    }
+
+    /// Like [`LockedLog::shared`] with a short wait; `None` also if another process keeps the lock.
+    pub fn shared_now(log: &LogFiles) -> io::Result<Option<Self>> {
+        let opened = Self::open(log, OFlags::RDONLY, FlockOperation::NonBlockingLockShared, LOCK_WAIT_SHORT)?;
+        Ok(opened.and_then(|(locked, is_free)| is_free.then_some(locked)))
     }
 
     /// Opens the log for writing with an exclusive lock.
     pub fn exclusive(log: &LogFiles) -> io::Result<Option<Self>> {
-        Self::open(log, OFlags::RDWR, FlockOperation::NonBlockingLockExclusive)
+        Ok(Self::open(log, OFlags::RDWR, FlockOperation::NonBlockingLockExclusive, LOCK_WAIT)?
+            .map(|(locked, _)| locked))
     }
 
-    fn open(log: &LogFiles, flags: OFlags, lock: FlockOperation) -> io::Result<Option<Self>> {
+    /// Also returns whether no other process keeps the lock.
+    fn open(log: &LogFiles, flags: OFlags, lock: FlockOperation, wait: Duration) -> io::Result<Option<(Self, bool)>> {
         let Some(file) = log.open(flags)? else { return Ok(None) };
-        for _ in 0..TRIES {
-            match flock(&file, lock) {
-                Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
-                // Continues without a lock if the file system has none.
-                _ => break,
+        let begun = Instant::now();
+        // Continues without a lock if the file system has none.
+        while let Err(rustix::io::Errno::WOULDBLOCK) = flock(&file, lock) {
+            if begun.elapsed() >= wait {
+                return Ok(Some((Self { file }, false)));
             }
+            std::thread::sleep(LOCK_TRY_INTERVAL);
         }
-        Ok(Some(Self { file }))
+        Ok(Some((Self { file }, true)))
     }
 
     pub fn length(&self) -> io::Result<u64> {

@@ -39,7 +39,7 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
             (true, _) => keep(log, &file, (0, cut), kept_max, |log| cut_beginning(log, cut, || shift(log, kept_max)))?,
             (false, 0) => empty(log, |_| remove_from(log, 1))?,
             (false, _) => {
-                // Rotated files would not be contiguous with the kept end.
+                // Of a much longer log only the end is kept, and no rotated files, which would not be contiguous.
                 let from = if length > 2 * bytes_max { length - bytes_max } else { 0 };
                 let most = from + 2 * bytes_max - length;
                 keep(log, &file, (from, length), kept_max, |log| {

@@ -69,8 +69,9 @@ impl AllowedHolders {
 }
 
 impl Holder {
-    /// Without `allowed`, as for a role, any process may be the holder. Waits some milliseconds for a lock just taken.
-    /// Without privileges, processes of other users are missing from [`Descendants`](Self::Descendants).
+    /// Finds the holder of the lock in this file. Without `allowed`, as for a role, any process may be the holder.
+    /// Waits some milliseconds for a lock just taken. Without privileges, processes of other users are missing from
+    /// [`Descendants`](Self::Descendants).
     ///
     /// # Errors
     /// The file or `/proc` cannot be read, or this process has no descriptor left.
@@ -147,6 +148,7 @@ fn find(
 }
 
 fn holds(process: &Path, wanted: &Metadata, name: &OsStr) -> bool {
+    // Processes of other users, and dying ones, cannot be inspected.
     let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else { return false };
     descriptors.flatten().any(|descriptor| {
         // Names first: `stat` on other files could block on an unresponsive disk.
@@ -159,6 +161,7 @@ fn holds(process: &Path, wanted: &Metadata, name: &OsStr) -> bool {
             let found = std::fs::metadata(descriptor.path());
             found.is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
         };
+        // An open file without the lock does not count.
         let has_lock = || {
             let information = std::fs::read_to_string(process.join("fdinfo").join(descriptor.file_name()));
             information.is_ok_and(|text| text.lines().any(|line| line.starts_with("lock:") && line.contains("FLOCK")))

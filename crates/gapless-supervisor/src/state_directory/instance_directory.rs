@@ -78,6 +78,7 @@ impl InstanceDirectory {
     /// The file cannot be read.
     pub fn read_launch_failure(&self, incarnation: u64) -> Result<Option<LaunchFailure>, SupervisorError> {
         let path = self.path.join(LAUNCH_ERROR);
+        // Opened, but never written.
         if std::fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
             return Ok(None);
         }

@@ -85,6 +85,7 @@ impl LockFile {
     pub fn open(path: &Path, inherited: Inheritance) -> Result<Self, SupervisorError> {
         let record = files::open_to_write(path, OFlags::empty(), PRIVATE_FILE)?;
         let failed = || SupervisorError::system(format!("opening {} for its lock", path.display()));
+        // Reopened by descriptor, so that it is the same file even if the path has changed.
         let same = format!("/proc/self/fd/{}", record.as_raw_fd());
         let lock = rustix::fs::open(same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed())?;
         if inherited == Inheritance::Yes {

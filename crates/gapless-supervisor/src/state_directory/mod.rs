@@ -128,7 +128,7 @@ impl StateDirectory {
     /// It cannot be created, or belongs to another user.
     pub fn create(path: &Path, group: Option<u32>) -> Result<Self, SupervisorError> {
         let group = group.map(Gid::from_raw);
-        // Only the owner can change the mode.
+        // Refuses a directory of another user: only its owner can change the mode.
         let mode = Mode::from_raw_mode(if group.is_some() { 0o750 } else { 0o700 });
         files::make_directory(path, mode, group)?;
         let this = Self::open(path)?;

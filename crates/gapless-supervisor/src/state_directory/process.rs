@@ -107,7 +107,7 @@ impl ProcessIdentity {
             Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(SupervisorError::system(format!("opening a pidfd of process {pid}"))(errno)),
         };
-        // If the process is alive after the read, the start time is its own.
+        // The id cannot be reused while the process lives. So the start time is its own if it is alive after the read.
         let ticks = started_ticks(process_id)?;
         let is_it = ticks.is_some_and(|ticks| ticks.abs_diff(self.started_ticks) <= ROUNDING_TICKS);
         let is_it = is_it && !is_dead(&pidfd);
@@ -117,6 +117,7 @@ impl ProcessIdentity {
 
 pub fn is_dead(pidfd: impl AsFd) -> bool {
     let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+    // With a timeout of zero the call is not interrupted.
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     !fds[0].revents().is_empty()
 }
@@ -140,6 +141,7 @@ fn started_ticks(process_id: u32) -> Result<Option<u64>, SupervisorError> {
             started.map(|shown| Some(shown.wrapping_sub_signed(offset_ticks))).ok_or_else(missing)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        // Died between open and read.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(None),
         Err(error) => Err(SupervisorError::io(format!("reading {path}"))(error)),
     }

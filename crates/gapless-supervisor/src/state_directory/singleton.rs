@@ -58,6 +58,7 @@ impl SingletonLock {
         while let Some(last) = LockRecord::read(&self.file.lock)
             && let Some(pidfd) = last.process.open()?
         {
+            // On EINTR the loop checks again.
             let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None);
         }
         Ok(())

@@ -37,7 +37,7 @@ pub enum ProcessEvent {
         incarnation: u64,
         reason: String,
     },
-    /// With all of its descendants, or never started.
+    /// Ended together with all of its descendants, or was never started.
     Ended {
         instance: InstanceName,
         incarnation: u64,

@@ -10,6 +10,7 @@ use std::time::Duration;
 pub enum InstanceProgress {
     #[default]
     Stopped,
+    /// Wanted, but a dependency has not reached its stage yet.
     Waiting,
     Starting {
         is_standby: bool,
@@ -150,6 +151,7 @@ impl InstanceState {
         self.persistent.incarnation = self.persistent.incarnation.max(incarnation);
         let ready_until_ns = now_ns.saturating_add(nanoseconds(ready_within));
         match &mut self.persistent.progress {
+            // Killed already.
             InstanceProgress::Starting { until_ns: u64::MAX, .. } if is_known => {}
             InstanceProgress::Starting { until_ns, .. } if is_known => *until_ns = ready_until_ns,
             InstanceProgress::Ready { .. } | InstanceProgress::Stopping { .. } if is_known => {}

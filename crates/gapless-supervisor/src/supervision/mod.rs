@@ -86,7 +86,7 @@ impl Supervision {
                     let incarnation = instance.persistent.incarnation;
                     match seen(&name, incarnation) {
                         Some(end) => lost.push(ProcessEvent::Ended { end, instance: name, incarnation }),
-                        // No failure; starts again.
+                        // Does not count as a failure, and starts again.
                         None => instance.change(now_ns, InstanceProgress::Stopped),
                     }
                 }

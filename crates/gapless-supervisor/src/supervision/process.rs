@@ -14,7 +14,7 @@ pub struct PersistentProcess {
     pub generation: u64,
     /// All instances were ready at the same time since its last start.
     pub was_up: bool,
-    /// By number; `copies` in files of earlier versions.
+    /// Instances by number; the key is `copies` in files of earlier versions.
     #[serde(alias = "copies")]
     pub instances: BTreeMap<u32, PersistentInstance>,
 }
@@ -30,7 +30,7 @@ impl Default for PersistentProcess {
 pub struct SupervisedProcess {
     pub config: ProcessConfig,
     pub(super) persistent: PersistentProcess,
-    /// Also leaving instances and the extra one of a reload.
+    /// By number. Numbers beyond the scale are leaving instances and the extra one of a reload.
     pub(super) instances: BTreeMap<u32, InstanceState>,
     pub(super) is_removed: bool,
 }

@@ -63,6 +63,7 @@ fn resolve(address: &str, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
     }
     let (asked, (sender, receiver)) = (address.to_owned(), std::sync::mpsc::channel());
     let ask = move || {
+        // The caller may have given up.
         let _ = sender.send(asked.to_socket_addrs().map(Iterator::collect));
     };
     spawn_helper("gapless-lookup", ask).map_err(io::Error::other)?;

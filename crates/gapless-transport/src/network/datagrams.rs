@@ -63,7 +63,7 @@ pub trait Datagrams: Send {
         None
     }
 
-    /// For a multicast receiver its group.
+    /// Address of this end for others; for a multicast receiver its group.
     fn local_address(&self) -> Peer;
 
     fn fd(&self) -> Option<BorrowedFd<'_>>;

@@ -104,7 +104,7 @@ impl MemoryNetwork {
         Ok(MemorySocket { network: self.clone(), address, arrived: Vec::with_capacity(PACKETS_PER_RECEIVE) })
     }
 
-    /// For later packets; those in flight keep their fate.
+    /// Sets the faults of later packets; packets in flight keep their fate.
     ///
     /// # Panics
     /// As for [`MemoryNetwork::new`].

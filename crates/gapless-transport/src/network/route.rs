@@ -10,7 +10,7 @@ use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Or this host's address, if no interface has it.
+    /// Name of the interface; the address of this host if no interface has it.
     pub interface: String,
     pub mtu_bytes: usize,
 }
@@ -91,7 +91,8 @@ pub(super) fn interface_of(address: IpAddr) -> Option<String> {
     getifaddrs().ok()?.find(has_address).map(|found| found.interface_name).or(loopback)
 }
 
-/// From a socket whose multicast packets use it: unlike the file, right for the process's network namespace.
+/// MTU of the interface with `address`, from a socket whose multicast packets use it: unlike the file, this is right
+/// for the process's network namespace.
 fn mtu_at(address: IpAddr) -> Option<usize> {
     let IpAddr::V4(address) = address else { return None };
     let flags = SocketFlags::CLOEXEC;

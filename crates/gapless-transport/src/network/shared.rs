@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub struct SharedDatagrams<S> {
     carrier: Arc<Mutex<S>>,
-    /// For waiting without the lock.
+    /// Descriptor of the same socket, which can be waited for without the lock.
     descriptor: Option<Arc<rustix::fd::OwnedFd>>,
     local_address: Peer,
 }

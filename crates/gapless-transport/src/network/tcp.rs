@@ -42,7 +42,7 @@ impl ByteQueue {
 
     #[inline]
     fn room(&mut self) -> &mut [u8] {
-        // Only if few bytes move compared to the room gained.
+        // Waiting bytes are moved only if they are few compared to the room gained.
         if self.start > 0 && (self.end == self.bytes.len() || self.start > self.bytes.len() / 2) {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;

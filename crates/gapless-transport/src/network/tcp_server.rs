@@ -21,7 +21,7 @@ pub struct ConnectionSlot<T> {
 }
 
 impl<T> ConnectionSlot<T> {
-    /// If there may be bytes.
+    /// Like [`TcpConnection::receive`], if there may be bytes.
     ///
     /// # Errors
     /// As for [`TcpConnection::receive`].
@@ -35,7 +35,7 @@ impl<T> ConnectionSlot<T> {
         Ok(received)
     }
 
-    /// If there may be room.
+    /// Like [`TcpConnection::send`], if there may be room.
     ///
     /// # Errors
     /// As for [`TcpConnection::send`].
@@ -76,14 +76,14 @@ const ACCEPTS_MAX: usize = 16;
 /// most a quarter of the time before it.
 const POLL_DIVISOR: u64 = 4;
 const POLL_INTERVAL_NS_MAX: u64 = 20_000;
-/// After the system ran out of descriptors.
+/// Pause after the system ran out of descriptors, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
 impl<T> TcpServer<T> {
     /// Port 0 picks a free one.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system refuses the port.
     pub fn bind(local: SocketAddr, connections_max: usize) -> Result<Self, TransportError> {
         let action = || format!("listening at {local}");
         let failed = |source| TransportError::System { action: action(), source };

@@ -198,7 +198,8 @@ impl UdpSocket {
         }
     }
 
-    /// Also after an error that may belong to an earlier packet: the kernel reports it once.
+    /// Repeats a call that was interrupted by a signal. Also repeats one whose error may belong to an earlier packet:
+    /// the kernel reports it once, so the second result belongs to this packet.
     fn retry_interrupted<T>(&self, call: impl Fn(&Self) -> Result<T, Errno>) -> Result<T, Errno> {
         let mut may_be_of_earlier = self.peer.is_some();
         loop {

@@ -101,7 +101,7 @@ pub enum Segmentation {
     Off,
 }
 
-/// Without the settings of segmentation.
+/// Creates the socket, without the settings of segmentation.
 pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
     let family = if options.local.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -26,7 +26,8 @@ pub(super) fn connect_to(socket: &OwnedFd, peer: Peer) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Also from the host's address chosen by connecting. The port of `local` stays, unless another socket has taken it.
+/// Disconnects from the peer, and from the host's address that was chosen by connecting. The port, that of `local`,
+/// stays the same unless another socket has taken it meanwhile.
 pub(super) fn disconnect(socket: &OwnedFd, local: SocketAddr, unconnected: SocketAddr) -> Result<(), Errno> {
     connect_unspec(socket)?;
     let bound = Peer::try_from(getsockname(socket)?)?;

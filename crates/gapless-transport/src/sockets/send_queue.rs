@@ -27,7 +27,7 @@ impl SendQueue {
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
-        // Only if few bytes move compared to the room gained.
+        // Waiting bytes are moved only if they are few compared to the room gained.
         if self.start > self.bytes.len() / 2 && self.bytes.len() + bytes.len() > self.bytes.capacity() {
             self.bytes.drain(..self.start);
             self.start = 0;

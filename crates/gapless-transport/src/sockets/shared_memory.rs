@@ -120,6 +120,7 @@ impl SharedSocket {
     }
 
     pub fn finish(&self) {
+        // A broken connection needs no end.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
     }
 
@@ -287,7 +288,7 @@ impl fmt::Debug for SharedSocket {
     }
 }
 
-/// For members of this host. Dropping it removes the socket's file.
+/// Listener for members of this host. Dropping it removes the socket's file.
 #[derive(Debug)]
 pub struct SharedListener {
     socket: OwnedFd,
@@ -303,7 +304,7 @@ impl SharedListener {
         let address = socket_address(path)?;
         match rustix::net::connect(unix_socket()?, &address) {
             Err(Errno::NOENT) => {}
-            // Also the error of a file that is not a socket, which must be kept.
+            // This error also occurs for a file that is not a socket, which must be kept.
             Err(Errno::CONNREFUSED) if std::fs::symlink_metadata(path)?.file_type().is_socket() => {
                 checked_file::remove(path)?;
             }
@@ -347,6 +348,7 @@ impl AsFd for SharedListener {
 
 impl Drop for SharedListener {
     fn drop(&mut self) {
+        // A missing file is fine.
         let _ = checked_file::remove(&self.path);
     }
 }
@@ -365,7 +367,7 @@ fn send_rings(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; RINGS]) -> io::Res
     Ok(())
 }
 
-/// Not too much memory to map; opening checks the seal against shrinking.
+/// Checks that it is not too much memory to map; opening it checks the seal against shrinking.
 fn check_length(descriptor: &OwnedFd) -> io::Result<()> {
     let length = rustix::fs::fstat(descriptor)?.st_size;
     let length_max = (gapless_log::descriptor::HEADER_LENGTH + RING_BYTES.end()) as u64;

@@ -54,7 +54,7 @@ impl TcpSocket {
         Self::over(socket)
     }
 
-    /// For a nonblocking connection.
+    /// Wraps a connection that is nonblocking already.
     ///
     /// # Errors
     /// An error of the operating system.
@@ -105,6 +105,7 @@ impl TcpSocket {
     }
 
     pub fn finish(&self) {
+        // A broken connection needs no end.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Write);
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn write(report: &Report, path: &Path) -> Result<()> {
     ] {
         let floor_rate = |row: &FloorRow| row.rate_per_s.or(row.p50_ns.map(a_second));
         let floors = report.floor.iter().filter(|row| row.name == floor);
-        // Without the header.
+        // The size of its row, without the header.
         let points = floors.filter_map(|row| Some((row.payload_bytes.saturating_sub(64) as f64, floor_rate(row)?)));
         let mut curves = vec![Curve { name: format!("floor: {floor}"), points: points.collect() }];
         for row in report.rows.iter().filter(|row| is_of(row) && config_number(row, "connected") == Some(1)) {

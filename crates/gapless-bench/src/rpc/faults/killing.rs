@@ -44,7 +44,7 @@ pub(super) trait Victims {
 pub(super) struct Death {
     /// Taken before SIGKILL is sent.
     pub(super) killed_at: Instant,
-    /// When its pidfd became readable.
+    /// Time at which its pidfd became readable.
     pub(super) sign_at: Instant,
 }
 

@@ -1,4 +1,5 @@
-//! Without a subcommand, events of a supervisor's instances; else of a command bus. Only `archive` writes.
+//! `gapless events`: events of a supervisor's instances; with a subcommand, events of a command bus, also of a running
+//! one. Only `archive` writes.
 
 mod archive;
 mod form;

@@ -1,4 +1,5 @@
-//! Only `restore` and `skip` write.
+//! `gapless journal`: inspects the journal of a service, a stream or a member, also of a running one. Only `restore`
+//! and `skip` write.
 
 mod dead_letters;
 mod directory;

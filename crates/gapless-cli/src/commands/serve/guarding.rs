@@ -1,5 +1,6 @@
-//! Never waits for the guard: lines that do not fit the pipe are omitted, and once the guard reads again, it gets the
-//! list of all running programs. So memory is bounded. A guard that ends is replaced.
+//! The server's side of its guard: reports starts and ends of programs, and never waits for it. Lines that do not fit
+//! the pipe are omitted, and once the guard reads again, it gets the list of all running programs. So memory is
+//! bounded. A guard that ends is replaced.
 
 use super::guard::{COMMAND, start_of};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -132,6 +133,7 @@ impl GuardState {
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            // Full or closed, which `look` handles.
             Err(_) => false,
         }
     }

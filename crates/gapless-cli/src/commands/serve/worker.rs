@@ -74,6 +74,7 @@ pub(super) fn run(
         if is_over {
             break;
         }
+        // The return drops the process, which kills it.
         if let Some(reason) = reason_to_end() {
             return Err(killed(reason));
         }

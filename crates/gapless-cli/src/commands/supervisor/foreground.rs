@@ -202,6 +202,7 @@ impl Foreground {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let mut fds = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.client, PollFlags::IN)];
+        // The caller checks everything, so the result does not matter.
         let _ = poll(&mut fds, left.as_ref());
     }
 }

@@ -5,7 +5,7 @@ pub(super) enum ScreenKey {
     Up,
     Down,
     PageUp,
-    /// Also the space bar.
+    /// The key itself, or the space bar.
     PageDown,
 }
 

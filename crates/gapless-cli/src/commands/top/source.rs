@@ -1,4 +1,5 @@
-//! Never writes, and outlives the processes that it reads.
+//! Reads one directory repeatedly: counters, the member's status, the nodes connected to its stream. Never writes, and
+//! outlives the processes that it reads.
 
 use crate::commands::domain_directory::lacks_owner_permissions;
 use gapless_agent::CountersReader;

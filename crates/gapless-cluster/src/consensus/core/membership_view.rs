@@ -18,7 +18,7 @@ const VERSION: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembershipView {
     pub index: u64,
-    /// Never empty.
+    /// Members of the cluster; never empty.
     pub members: Members,
 }
 

@@ -49,7 +49,7 @@ pub enum ProposeError {
     /// This member is not the leader.
     #[error("this member does not lead")]
     NotLeader {
-        /// As far as this member knows.
+        /// Leader, as far as this member knows.
         leader: Option<MemberId>,
     },
     /// Uncommitted entries or bytes reached their limit; a commit makes room.
@@ -85,15 +85,19 @@ pub struct Consensus {
     offered: Vec<(u64, usize)>,
     in_flight: VecDeque<(u64, u64)>,
     in_flight_bytes: u64,
+    /// Messages that leave once the poll of this number is persisted.
     awaiting_persistence: VecDeque<(u64, Vec<OutgoingMessage>)>,
     leaving: Vec<OutgoingMessage>,
     last_number: u64,
     persisted_number: u64,
+    /// Last poll that changed term or vote.
     vote_number: u64,
     last_role: Option<RoleChange>,
     released_sequence: u64,
+    /// Log position up to which frames are being fetched.
     fetching: Option<(LogPosition, Members)>,
     fetch_is_new: bool,
+    /// Fetched log position that is being persisted, and the poll that returned it.
     restoring: Option<(u64, LogPosition)>,
     /// Common prefix of the member's own frames and the fetched ones.
     common_sequence: u64,
@@ -101,6 +105,7 @@ pub struct Consensus {
     is_first_poll: bool,
     /// Acknowledgements of others are to be recorded without an entry: once a heartbeat at most.
     acknowledged_is_due: bool,
+    /// Whether the last stepped append is in the log already, and its records are returned.
     is_appended_on_fast_path: bool,
     has_updates: bool,
     rejoining: Option<RejoiningVoter>,
@@ -181,7 +186,7 @@ impl Consensus {
         self.raw.raft.state == StateRole::Leader && self.vote_number <= self.persisted_number
     }
 
-    /// As far as this member knows.
+    /// Returns the leader, as far as this member knows.
     #[must_use]
     pub fn leader(&self) -> Option<MemberId> {
         MemberId::new(self.raw.raft.leader_id)
@@ -423,7 +428,7 @@ impl Consensus {
     /// Whether [`Consensus::propose`] would accept a batch now.
     ///
     /// # Errors
-    /// As that call.
+    /// Errors of that call.
     pub fn can_propose(&self) -> Result<(), ProposeError> {
         if !self.is_leader() {
             return Err(ProposeError::NotLeader { leader: self.leader() });

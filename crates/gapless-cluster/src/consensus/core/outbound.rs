@@ -82,8 +82,8 @@ impl Consensus {
         let now = ready.take_messages();
         self.send(now, self.vote_number);
         let mut later = ready.take_persisted_messages();
-        // Independent of this log, it must not wait for a slow device, or the leader would consider the member dead.
-        // Its term is made durable before.
+        // A heartbeat response is independent of this log and must not wait for a slow device, or the leader would
+        // consider the member dead. Its term is made durable before.
         let is_answer = |message: &mut Message| message.get_msg_type() == MessageType::MsgHeartbeatResponse;
         let answers: Vec<_> = later.extract_if(.., is_answer).collect();
         self.send(answers, self.vote_number);
@@ -234,8 +234,8 @@ impl Consensus {
         effects.members = Some(members);
     }
 
-    /// From the commit of a membership change on, others may count on the new members alone: a member that forgot it
-    /// could wait for a removed one for ever.
+    /// Records the commit of a membership change. From then on others may count on the new members alone: a member that
+    /// forgot it could wait for a removed one for ever.
     fn put_commit(&self, index: u64, effects: &mut Effects) {
         let hard_state = self.storage().hard_state();
         let state = HardState { commit: hard_state.commit.max(index), ..hard_state };
@@ -273,6 +273,7 @@ impl Consensus {
         let base = self.storage().position_at(applied).expect("what was applied last is kept, or the start");
         let leader = self.leader();
         let (Some((position, members)), Some(leader)) = (&self.fetching, leader) else {
+            // The offering leader has lost the lead; another one will offer.
             self.fetching = None;
             return;
         };

@@ -32,6 +32,7 @@ use raft::eraftpb::{Entry, Message, MessageType};
 
 pub(super) struct RejoiningVoter {
     rejoin: RejoinState,
+    /// Earliest log position that suffices: term and index.
     enough: Option<(u64, u64)>,
     ticks_to_question: usize,
 }

@@ -104,6 +104,7 @@ impl LineStream {
         if left.is_zero() {
             return Err(ErrorKind::TimedOut.into());
         }
+        // Relaxed: the flag guards no data.
         if self.stopping.load(Ordering::Relaxed) {
             return Err(io::Error::other("the member stops"));
         }

@@ -66,7 +66,7 @@ pub enum AdminAnswer {
         member: u64,
         sequence: u64,
     },
-    /// Without effect, for this reason.
+    /// The request had no effect, for this reason.
     Refused(String),
 }
 
@@ -155,6 +155,7 @@ impl ControlThread {
         let (seen, cluster, own_waker, own_path) =
             (Arc::clone(&stopping), cluster.to_owned(), waker.clone(), path.clone());
         let run = move || {
+            // Relaxed: the flag guards no data.
             while !seen.load(Ordering::Relaxed) {
                 match listener.accept() {
                     Ok((stream, _)) => {
@@ -187,7 +188,7 @@ fn listen_again(path: &Path) -> Option<UnixListener> {
     Some(again)
 }
 
-/// For this user alone: listens only after the mode is set.
+/// Opens a socket for this user alone: it listens only after its mode is set.
 fn listen(path: &Path) -> std::io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -251,6 +252,7 @@ fn write(stream: LineStream, answer: &AdminAnswer) -> std::io::Result<()> {
 fn answer_snapshot(stream: LineStream, shared: &Arc<MemberShared>, stopping: &Arc<AtomicBool>) -> std::io::Result<()> {
     let (shared, stopping) = (Arc::clone(shared), Arc::clone(stopping));
     let run = move || {
+        // Relaxed: the flag guards no data.
         let answer = match shared.snapshot(&|| stopping.load(Ordering::Relaxed)) {
             Ok(sequence) => {
                 let member = shared.status().map_or(0, |status| status.member.get());
@@ -258,6 +260,7 @@ fn answer_snapshot(stream: LineStream, shared: &Arc<MemberShared>, stopping: &Ar
             }
             Err(reason) => AdminAnswer::Refused(reason),
         };
+        // The client may have disconnected.
         if let Err(error) = write(stream, &answer) {
             tracing::debug!(%error, "a request was not answered");
         }

@@ -106,6 +106,7 @@ pub(in crate::member) struct DivergenceCheck {
     versions: BTreeMap<MemberId, RangeInclusive<u32>>,
     own_versions: Option<RangeInclusive<u32>>,
     has_updates: bool,
+    /// Newest sequence that was compared here, while this member led.
     compared_sequence: Option<u64>,
     reported_leader: Option<MemberId>,
     next_report_ns: u64,
@@ -274,7 +275,7 @@ impl Member {
                         sequence = verdict.differs.sequence,
                         "the state of a member differs from the others'"
                     );
-                    // Repeated at the member's next report.
+                    // A verdict that is not sent, or lost, is repeated at the member's next report.
                     let _ = self.links.send(
                         member.get(),
                         MessageContent::DivergenceCheck,

@@ -22,6 +22,7 @@ pub(in crate::member) struct HistoryComparison {
     divergences: u64,
     failed_fetches: u32,
     failed_appends: u32,
+    /// Leader from which this member diverges, the place, and the time at which this member stops.
     stop: Option<(MemberId, LogDivergence, u64)>,
     sent: BTreeMap<u64, LogHistory>,
     next_ns: u64,

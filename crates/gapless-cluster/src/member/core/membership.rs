@@ -21,7 +21,7 @@ const CHECK_INTERVAL_NS: u64 = 20_000_000;
 pub(in crate::member) struct Membership {
     /// The links do not follow the members yet.
     pub is_changed: bool,
-    /// From a later entry of the log.
+    /// Another member's view of the members, from a later entry of the log.
     pub received_view: Option<MembershipView>,
     pub next_check_ns: u64,
     pub connected: Vec<MemberId>,

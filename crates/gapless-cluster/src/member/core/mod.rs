@@ -59,14 +59,14 @@ pub(super) struct MemberCore {
     /// The last append is in window and log, and can be answered once journaled.
     pub has_answer: bool,
     pub catch_up: CatchUp,
-    /// For members that lag or fetch.
+    /// Readers of this member's journal for members that lag or fetch.
     pub readers: JournalReaders,
     pub catch_up_budget: CatchUpBudget,
     pub snapshot_transfers: SnapshotTransfers,
     pub divergence: DivergenceCheck,
     pub histories: HistoryComparison,
     pub stream: ReplicatedStream,
-    /// After the last proposed frame.
+    /// Chain after the last proposed frame.
     pub chain: Chain,
     pub proposed_sequence: u64,
     /// Frames that may be journaled and are not yet.
@@ -246,6 +246,7 @@ impl MemberCore {
             return Ok(());
         }
         if self.role.role == MemberRole::Leader && self.consensus.is_leader() {
+            // A follower's answer, or a question: its release is done first.
             self.releasable_sequence = self.releasable_sequence.max(self.consensus.poll_released());
             return Ok(());
         }
@@ -354,6 +355,7 @@ impl MemberCore {
 
     /// Carries out the effects of consensus, except sending and journaling; `frames` came with the message.
     pub fn advance(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
+        // Carrying out a poll's effects may have further effects.
         while self.consensus.has_updates() {
             let mut effects = self.effects.take().unwrap_or_default();
             self.consensus.poll(&mut effects);
@@ -463,7 +465,8 @@ impl MemberCore {
         crash_point(if self.ingress.is_following() { follower } else { leader });
     }
 
-    /// With a `checkpoint`, that one goes into a new segment instead of the present state.
+    /// Journals like [`MemberCore::journal_frames`]; with a `checkpoint`, that one goes into a new segment instead of
+    /// the present consensus state.
     fn journal_or_checkpoint(&mut self, checkpoint: Option<&[u8]>) -> Result<(), ClusterError> {
         let (consensus, length_bytes) = (&self.consensus, std::mem::take(&mut self.proposed_bytes));
         let all = || checkpoint.map_or_else(|| consensus.checkpoint(), <[u8]>::to_vec);
@@ -523,12 +526,14 @@ impl MemberCore {
             self.ingress.lead(role.term)?;
             self.announced_time.begins_to_lead(role.term, last_term);
             if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
+                // The mailbox is full only if it is not read.
                 let _ = self.stream.requests.push(SequencerRequest::ServiceVersion { version });
             }
             if let Some(rules) = self.stream.fault_rules {
                 let _ = self.stream.requests.push(SequencerRequest::FaultRules(rules));
             }
             if self.stream.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
+                // The mailbox is full only if it is not read.
                 let _ = self.stream.requests.push(SequencerRequest::BeginFeed { name: self.stream.feed_session });
             }
         }
@@ -582,7 +587,8 @@ impl MemberCore {
         Ok(())
     }
 
-    /// After an invalid part the leader must offer a log position again.
+    /// Handles the result of a part of a snapshot transfer; after an invalid part the leader must offer a log position
+    /// again.
     fn transfer_taken(&mut self, from: MemberId, taken: Result<(), String>) {
         if let Err(reason) = taken {
             tracing::error!(%from, reason, "the state of the leader is not taken; it is asked for anew");
@@ -605,6 +611,7 @@ impl MemberCore {
             return Ok(());
         }
         if !self.ingress.is_following() || !self.has_room(from, frames.len()) {
+            // The piece is requested again later.
             return Ok(());
         }
         let last_sequence = self.ingress.last_sequence();
@@ -652,6 +659,7 @@ impl MemberCore {
         let voters = &self.consensus.members().voters;
         let best = status.peers.iter().filter(|peer| peer.is_active && voters.contains(&peer.member));
         if let Some(best) = best.max_by_key(|peer| peer.matched_index) {
+            // Refused only if no leadership is left to transfer.
             let _ = self.consensus.transfer_to(best.member);
             crash_point("hand_over");
         }
@@ -679,6 +687,7 @@ impl MemberCore {
                 AdminOutcome::Begun
             }
         };
+        // The client may have disconnected.
         let _ = answer.send(outcome);
     }
 

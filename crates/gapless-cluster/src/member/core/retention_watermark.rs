@@ -79,6 +79,7 @@ impl Member {
         let sequence = core.replicated_to_full_members();
         core.raise_retention_watermark(sequence);
         for witness in witnesses {
+            // A watermark that is not sent is sent the next time.
             let _ = self.links.send(witness.get(), MessageContent::RetentionWatermark, &to_bytes(sequence), &[]);
         }
     }

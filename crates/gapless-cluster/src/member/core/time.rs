@@ -90,6 +90,7 @@ impl MemberCore {
 impl Member {
     pub(in crate::member) fn send_time_to(&mut self, member: u64) {
         if let Some(time_ns) = self.core.ingress.time().at(self.core.now) {
+            // A member that is not connected is sent the time when it connects.
             let _ =
                 self.links.send(member, MessageContent::Time, &to_bytes(time_ns, self.core.announced_time.term), &[]);
         }

@@ -24,7 +24,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), ClusterError> {
     checked_file::rename(from, to).map_err(failed("renaming", from))
 }
 
-/// Also removes an incomplete transfer.
+/// Installs a complete snapshot transfer, and removes an incomplete one.
 pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterError> {
     let (root, incoming, journal) = (layout.root(), incoming(layout.root()), layout.journal());
     if !incoming.is_dir() {
@@ -35,6 +35,7 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
     let complete = complete_file(root);
     if complete.exists() {
         tracing::info!("the state that was fetched from another member takes the place of what is here");
+        // The pending checkpoint describes the old journal.
         PendingCheckpoint::new(root, 0).remove()?;
         for (from, to) in [("sequencer", layout.state()), ("snapshots", layout.snapshots())] {
             let from = incoming.join(from);

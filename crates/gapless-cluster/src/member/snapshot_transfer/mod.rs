@@ -46,7 +46,7 @@ pub(super) struct TransferContext {
     /// Runs a service, whose snapshot it needs.
     pub with_snapshot: bool,
     pub open_journal: OpenJournal,
-    /// For completed blocking work; `None` if the agent does it in its turn.
+    /// Waker of the agent for completed blocking work; `None` if the agent does it in its turn.
     pub waker: Option<Waker>,
 }
 

@@ -51,6 +51,7 @@ impl BlockingWork {
             Some(waker) => {
                 let (result, waker) = (Arc::clone(&outcome), waker.clone());
                 let run = move || {
+                    // Only this thread sets it.
                     let _ = result.set(body());
                     waker.wake();
                 };
@@ -270,6 +271,7 @@ impl TransferReceiver {
         if !self.requests.begin_waiting(now_ns) {
             return;
         }
+        // If it is not connected, it is asked again later.
         let _ = links.send(self.requests.leader().get(), content, &bytes, &[]);
     }
 

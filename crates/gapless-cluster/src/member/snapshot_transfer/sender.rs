@@ -25,7 +25,7 @@ const TRANSFERS_MAX: usize = 2;
 #[derive(Default)]
 pub(super) struct TransferSender {
     requests: VecDeque<(MemberId, TransferRequest)>,
-    /// Their files stay open, so that newer ones may replace them on disk.
+    /// Last transfers to each member. Their files stay open, so that newer ones may replace them on disk.
     open_transfers: BTreeMap<MemberId, VecDeque<OpenTransfer>>,
     last_transfer: u64,
     bytes: Vec<u8>,
@@ -72,6 +72,7 @@ impl TransferSender {
         if let TransferAnswer::Refused(reason) = &answer {
             self.warnings.warn(now_ns, || format!("member {to}, which is too far behind, gets nothing: {reason}"));
         }
+        // The receiver asks again if the answer does not arrive.
         let _ = links.send(to.get(), MessageContent::SnapshotTransfer, &answer.to_bytes(), &[&self.bytes]);
     }
 

@@ -100,7 +100,7 @@ pub struct TransferOffer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransferAnswer {
     Offer(Box<TransferOffer>),
-    /// With its CRC-32C; the bytes are in the frames part.
+    /// A piece and its CRC-32C; its bytes are in the frames part.
     Piece(PieceLocation, u32),
     Refused(String),
 }

@@ -49,7 +49,7 @@ pub(super) struct MemberAssembly<'a> {
 
 struct Watermarks {
     of_state: RetentionWatermark,
-    /// Of the service's snapshots; on a witness, of the full members' progress.
+    /// Watermark of the service's snapshots; on a witness, of the progress of the full members.
     of_service: RetentionWatermark,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct MemberDirectory {
     pub directory: LockedDirectory,
     pub layout: StreamLayout,
     pub files: MemberFiles,
-    /// Of the other members' directories.
+    /// Instances of the other members' directories.
     pub instances: Instances,
     pub identity: StreamIdentity,
 }

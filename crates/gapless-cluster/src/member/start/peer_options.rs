@@ -35,8 +35,8 @@ pub(super) fn consensus_options(
     let timeout_ns = config.election.timeout.as_nanos() as u64;
     let low = identity.stream_id as u64;
     ConsensusOptions {
-        // Independent of the incarnation: a cluster recovered by force keeps its chain, and a joining member computes
-        // it from the stream's first frame.
+        // The seed is independent of the incarnation: a cluster recovered by force keeps its chain, and a joining
+        // member computes it from the stream's first frame.
         chain_seed: low ^ 1,
         seed: low,
         heartbeat_interval_ns: config.election.heartbeat_interval.as_nanos() as u64,

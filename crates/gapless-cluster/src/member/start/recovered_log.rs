@@ -17,7 +17,7 @@ use gapless_stream::persistence::{JournalParameters, OpenedJournal};
 use gapless_stream::sequencer_state_writer;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
-/// Without the frames that no other member knows.
+/// A member's log, without the frames that no other member knows.
 pub(super) struct RecoveredLog {
     pub opened: OpenedJournal,
     pub consensus: RecoveredState,
@@ -152,7 +152,8 @@ fn without_identity(point: FilePoint) -> FilePoint {
     FilePoint { identity: None, ..point }
 }
 
-/// From the records of a journal that ends with `last_sequence`, and the pending checkpoint of a cut.
+/// Recovers the state from the records of a journal that ends with the frame `last_sequence`, and from the pending
+/// checkpoint of a cut.
 pub(in crate::member) fn recover(
     journal: &JournalReader,
     mut records: Vec<ConsensusRecord>,

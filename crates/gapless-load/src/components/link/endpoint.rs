@@ -190,7 +190,7 @@ impl<'a> LinkEndpoint<'a> {
                 Ok(())
             }
             Some(LinkEvent::Disconnected(_, why)) => {
-                // If it has ended, that is the cause.
+                // The end of the other process is the cause, if it has ended.
                 self.other.check_running()?;
                 Err(failed("link", why))
             }

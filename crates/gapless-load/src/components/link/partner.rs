@@ -8,7 +8,7 @@ use crate::components::failed;
 use crate::components::peer::PeerProcess;
 use std::time::Instant;
 
-/// Its number twice.
+/// Frame length of an acknowledgement, bytes: its number twice.
 const ACKNOWLEDGEMENT_BYTES: usize = 16;
 
 pub fn main(assignment: &str) -> Result<()> {

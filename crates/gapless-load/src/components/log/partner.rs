@@ -23,7 +23,7 @@ pub struct LogAssignment {
     pub cpu: Option<usize>,
     /// Length with the header.
     pub frame_length: usize,
-    /// When measured, a multiple of [`PARTS`].
+    /// Number of frames; for a task that measures a multiple of [`PARTS`].
     pub frames: u64,
     pub task: LogTask,
 }

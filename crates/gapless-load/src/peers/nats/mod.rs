@@ -87,7 +87,7 @@ impl NatsCaller {
     /// `route` is a subject.
     ///
     /// # Errors
-    /// No server there, or another one.
+    /// There is no server, or another one.
     pub fn connect(address: SocketAddr, route: &str, waiting: WaitMode) -> Result<Self> {
         let mut token = [0; 8];
         rustix::rand::getrandom(&mut token, rustix::rand::GetRandomFlags::empty())
@@ -157,7 +157,7 @@ impl NatsServer {
     /// Subscribes to `route`, a subject.
     ///
     /// # Errors
-    /// No broker there, or another one.
+    /// There is no broker, or another one.
     pub fn connect(address: SocketAddr, route: &str, waiting: WaitMode) -> Result<Self> {
         Ok(Self { connection: open(address, waiting, &format!("SUB {route} {QUEUE_GROUP} 1\r\n"))? })
     }

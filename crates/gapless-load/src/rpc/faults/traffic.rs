@@ -51,7 +51,7 @@ impl SilenceClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AffectedCall {
     pub began_at: Instant,
-    /// When the caller had the outcome.
+    /// Time at which the caller had the outcome.
     pub known_at: Instant,
 }
 

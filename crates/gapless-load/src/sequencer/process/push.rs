@@ -15,7 +15,7 @@ use gapless_client::ClientError;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::{Duration, Instant};
 
-/// They leave in full packets.
+/// Messages published between two polls: they leave in full packets.
 const MESSAGES_PER_TURN: u64 = 256;
 const FRAMES_PER_TURN: usize = 1024;
 const YIELDS: u32 = 64;

@@ -18,6 +18,7 @@ impl BacklogGauges {
     }
 
     pub(super) fn entered(&self) {
+        // Relaxed: statistics only.
         self.overflowed.fetch_add(1, Ordering::Relaxed);
         self.publish();
     }
@@ -34,7 +35,7 @@ impl BacklogGauges {
 
 impl Drop for BacklogGauges {
     fn drop(&mut self) {
-        // Takes back only the gauges; the totals stay.
+        // Takes back the gauges, for nothing is queued any more; the totals stay.
         let added = *self.added.lock().expect("nobody panics with the lock");
         self.table.backlog_counters.change(added, [added[0], 0, 0, added[3]]);
     }

@@ -181,6 +181,7 @@ impl BacklogCall {
 
 impl Drop for BacklogCall {
     fn drop(&mut self) {
+        // The call may have ended in the queue, by its deadline.
         drop(self.try_take());
         let Some(call) = self.call.take() else { return };
         if call.cancel() {

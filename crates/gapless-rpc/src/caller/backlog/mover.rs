@@ -35,7 +35,7 @@ impl MoverWakeups {
     }
 
     pub(super) fn cancelled(&self) {
-        // Release: pairs with the Acquire in `Mover::run`.
+        // Release: pairs with the Acquire in `Mover::run`, which then sees the cancellation.
         if !self.has_cancelled.swap(true, Ordering::Release)
             && let Some(thread) = self.thread.get()
         {
@@ -112,6 +112,7 @@ impl Mover {
             }
             self.shown.publish();
             if !self.woken.take(&mut numbers) && !self.woken.has_cancelled.load(Ordering::Relaxed) {
+                // A wake-up in between is kept by the thread's park token.
                 std::thread::park();
                 self.woken.take(&mut numbers);
             }

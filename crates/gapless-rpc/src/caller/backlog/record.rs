@@ -36,6 +36,7 @@ impl BacklogCounts {
     }
 
     pub(super) fn len(&self) -> u64 {
+        // Relaxed: statistics only.
         self.0.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 

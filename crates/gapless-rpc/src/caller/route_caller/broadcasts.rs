@@ -149,7 +149,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.call_of(reach, Some(observed))
     }
 
-    /// Also returns the processes that could not be reached, with the reason.
+    /// Calls `begin` for each known instance at once, and for those discovered within a second afterwards. Also returns
+    /// the processes that could not be reached, with the reason.
     async fn each_instance<StartedCalls>(
         &self,
         to: &Destination,
@@ -162,6 +163,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 until(routes, key, inherited.left(SETTLE_MAX), || routes.is_settled(key)).await;
             }
             for (instance, stands_for) in table.open_instances() {
+                // The instance has gone meanwhile.
                 let Some(process_id) = routes.process_of(instance).filter(|_| !seen.contains(&instance)) else {
                     continue;
                 };

@@ -50,7 +50,7 @@ struct RouteDiscovery<Request, Reply> {
     options: CallOptions,
     deadline_ns: u64,
     timeout: Duration,
-    /// For a call with a key; ns of the monotonic clock.
+    /// End of the wait for all instances, for a call with a key; ns of the monotonic clock.
     all_until_ns: Option<u64>,
     span: Option<Span>,
 }
@@ -105,6 +105,7 @@ impl<Request: Message, Reply: Message> CallFactory<NewCall<Reply>> for RouteDisc
             self.span = None;
             return Some(Err(error));
         }
+        // Takes the span too, so that it ends with the call and not later on this thread.
         let (request, span) = (self.request.take()?, self.span.take());
         let left_ns = self.deadline_ns.saturating_sub(monotonic_ns());
         let timeout = (self.deadline_ns != 0).then(|| Duration::from_nanos(left_ns));

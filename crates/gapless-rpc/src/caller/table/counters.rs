@@ -177,7 +177,7 @@ impl CallCounters {
         self.end(end, None);
     }
 
-    /// From now on a one-way request is followed as a call, and has an end.
+    /// Counts a one-way request that is followed as a call from now on, and so has an end.
     pub(super) fn adopt(&self) {
         self.unoffered.add(1);
     }

@@ -184,6 +184,7 @@ impl RouteTable {
     }
 
     pub(crate) fn request_fingerprint(&self) -> u64 {
+        // Relaxed: it selects an encoding, and orders no other memory.
         self.request_fingerprint.load(Ordering::Relaxed)
     }
 
@@ -194,6 +195,7 @@ impl RouteTable {
         if self.request_fingerprint() != fingerprint {
             self.request_fingerprint.store(fingerprint, Ordering::Relaxed);
             state.taken_back.extend(self.take_back(|_, _| true));
+            // Release: pairs with the Acquire in `give_notices`.
             self.has_taken_back.store(true, Ordering::Release);
         }
     }

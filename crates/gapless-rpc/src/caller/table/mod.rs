@@ -166,6 +166,7 @@ impl RouteTable {
         let mut state = self.lock();
         let slot = self.take_slot(&mut state, &offer)?;
         crash_point("call_slot_taken");
+        // A long request is copied without the lock, so as not to block others.
         let is_short = user_headers.len() + payload.len() <= COPIED_LOCKED_MAX;
         let locked = is_short.then_some(state);
         // Relaxed: written only by the owner of the slot, and passed on under the lock.
@@ -229,7 +230,7 @@ impl RouteTable {
             state.slot_queue.overtaken_by(offer.header.class);
         }
         if let Some(place) = offer.place {
-            // Woken: dropping the task here could run arbitrary code.
+            // A task that still waits there is woken: dropping it here could run arbitrary code.
             let task = state.leave(place);
             state.woken_tasks.extend(task);
         }
@@ -268,7 +269,7 @@ impl RouteTable {
         state.call_next();
         drop(state);
         drop(before);
-        // Slots leave quarantine without a signal.
+        // Slots leave quarantine without a signal, so it looks from time to time.
         std::thread::park_timeout(if has_instance { timeout.min(QUARANTINE_CHECK_INTERVAL) } else { timeout });
     }
 
@@ -306,6 +307,7 @@ impl RouteTable {
     /// Calls the next one if its own slot is unused.
     pub(crate) fn leave_queue(&self, place: QueuePlace) {
         let task = self.lock().leave(place);
+        // Without the lock: dropping a task may drop another waiting call.
         drop(task);
     }
 
@@ -372,9 +374,10 @@ impl RouteTable {
         self.slots[slot as usize].is_long.store(true, Ordering::Relaxed);
     }
 
-    /// Only for a slot that no one reads or writes any more.
+    /// Releases the memory of long payloads, of a slot that no one reads or writes any more.
     fn release_pages(&self, slot: u32) {
         let is_long = &self.slots[slot as usize].is_long;
+        // Relaxed: see `note_long`.
         if !is_long.load(Ordering::Relaxed) {
             return;
         }
@@ -416,7 +419,7 @@ impl RouteTable {
                     }
                     self.free(state, held.slot, held.generation);
                 } else {
-                    // Not begun, so a retry is safe.
+                    // Not begun, so a retry is safe; at the same instance if that is still there.
                     let is_meant = seen.state() == Some(ClaimState::Offered) && state.has_open_instance(seen.holder());
                     self.offer_again(state, held, if is_meant { seen.holder() } else { 0 });
                 }
@@ -425,6 +428,7 @@ impl RouteTable {
             }
         }
         if !state.outdated.is_empty() {
+            // Release: pairs with the Acquire in `give_notices`.
             self.has_taken_back.store(true, Ordering::Release);
         }
     }
@@ -436,7 +440,7 @@ impl RouteTable {
             Some(header) if header.fingerprint == self.request_fingerprint() => {
                 self.offer_held(state, (held, target), header, (&user_headers, &payload));
             }
-            // Also a request that a faulty process has overwritten; it is dropped there.
+            // Includes a request that a faulty process has overwritten; it is dropped there.
             _ => state.outdated.push((held, target)),
         }
     }
@@ -463,7 +467,8 @@ impl RouteTable {
         state.one_way.push(HeldSlot { generation, attempt, ..held });
     }
 
-    /// For the I/O thread. Rewrites by application code, without the lock.
+    /// Offers outdated requests again, in the current version; only the I/O thread calls this. The rewrite runs
+    /// application code, so it runs without the lock.
     #[cold]
     fn offer_outdated(&self) {
         let mut state = self.lock();
@@ -478,6 +483,7 @@ impl RouteTable {
             });
             state = self.lock();
             if self.request_fingerprint() != fingerprint {
+                // The version has changed again meanwhile.
                 continue;
             }
             state.outdated.retain(|(other, _)| other.slot != held.slot);

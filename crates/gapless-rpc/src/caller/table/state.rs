@@ -28,6 +28,7 @@ pub(super) struct TableState {
     /// Dead instances that a slot still names.
     pub(super) dead: Vec<u32>,
     pub(super) next_instance: usize,
+    /// Only relays are open, no ordinary instance: untargeted requests go to a relay.
     pub(super) needs_relay: bool,
     pub(super) quarantine: Vec<HeldSlot>,
     pub(super) one_way: Vec<HeldSlot>,
@@ -36,6 +37,7 @@ pub(super) struct TableState {
     pub(super) forwarded: Vec<HeldSlot>,
     /// Deadlines of ended calls are dropped when they come up.
     pub(super) deadlines: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Slots whose offers were taken back, and whose callers have not been woken yet.
     pub(super) taken_back: Vec<u32>,
     pub(super) keyed: KeyedRequests,
     pub(super) is_closed: bool,
@@ -47,6 +49,7 @@ pub(super) struct TableState {
     next_check_ns: u64,
     /// Next check that the I/O thread knows of.
     announced_check_ns: Option<u64>,
+    /// Number of free slots reserved for backlogs.
     pub(super) reserve: usize,
     pub(super) woken_tasks: Vec<Waker>,
     rung: Vec<Arc<OwnedFd>>,
@@ -157,7 +160,8 @@ impl TableState {
         }
     }
 
-    /// Only the death of its process keeps an instance from writing.
+    /// Reports whether an instance may still write to what it has claimed. The end of its connection does not prevent
+    /// that, only the death of its process.
     pub(super) fn is_alive(&self, number: u32) -> bool {
         (1..=self.last_number).contains(&number) && !self.dead.contains(&number)
     }

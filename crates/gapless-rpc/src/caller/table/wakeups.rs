@@ -57,6 +57,7 @@ impl RouteTable {
     }
 
     pub(crate) fn has_forwarded(&self) -> bool {
+        // Acquire: pairs with the Release in `sweep`.
         self.has_forwarded.load(Ordering::Acquire)
     }
 

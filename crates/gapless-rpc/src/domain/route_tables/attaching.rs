@@ -45,6 +45,7 @@ impl RouteTables {
         table.table.expect_instance(number.0);
         attachments.insert(attachment, index);
         table.instances.insert(number, Attachment::Offered(attachment));
+        // Before the instance can take a request.
         state.agree_on_version(index);
         let TablesState { attached, attachments, .. } = state;
         let Some(table) = attached.get_mut(&index) else { return };

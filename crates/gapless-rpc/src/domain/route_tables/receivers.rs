@@ -23,6 +23,7 @@ impl RouteTables {
             match state.receiver(address, route, &is_there) {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => {
+                    // Notices queued for it will never be taken.
                     let of_route = state.attached.values_mut().filter(|attached| *attached.key.route == *route);
                     of_route.for_each(|attached| attached.awaits_receiver = false);
                     let gone = self.take_receivers_gone(&mut state);

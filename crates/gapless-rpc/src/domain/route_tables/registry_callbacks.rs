@@ -94,8 +94,8 @@ impl CallingSide for RouteTables {
         let instance_state = route.map_or(InstanceState::Draining, |route| state_of(route.state));
         let (table, identity) = (Arc::clone(&attached.table), identity_of(&instance.process));
         drop(state);
-        // Without the lock: this wakes tasks. First: a thread that waits for `Attached` expects the instance in the
-        // table.
+        // Without the lock: this wakes tasks. Before the table counts as attached: a thread that waits for that expects
+        // the instance in it.
         let outcome = match bell {
             Ok(bell) => {
                 table.add_instance((number.0, identity), (bell, eventfd), (instance_state, stands_for));
@@ -257,7 +257,8 @@ const fn state_of(state: RouteState) -> InstanceState {
     }
 }
 
-/// Only names and fingerprints of the caller's types are known here.
+/// Error of a relayed call and an instance of other types; only names and fingerprints of the caller's types are known
+/// here.
 #[cold]
 fn mismatch_of_described(
     key: &RouteKey,

@@ -22,6 +22,7 @@ impl RemoteRoutes for RouteTables {
             made.map_err(|error| CallError::Busy { route: key.route.to_string(), reason: error.to_string() })?;
         let (mut state, used) = self.known_or_room(key)?;
         if let Some(used) = used {
+            // A concurrent call was faster.
             return Ok(used);
         }
         let number = state.last_table;

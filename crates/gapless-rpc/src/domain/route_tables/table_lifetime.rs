@@ -58,6 +58,7 @@ impl RouteTables {
             ended.iter().map(|(number, ..)| *number).filter(is_in_vain).collect()
         };
         drop(state);
+        // Without the lock: it may wake tasks.
         ended.retain(|(number, _, table)| in_vain.contains(number) || table.has_ended());
         let mut state = self.lock();
         let mut gone = Vec::new();
@@ -68,6 +69,7 @@ impl RouteTables {
             }
         }
         drop(state);
+        // Memory is freed without the lock.
         drop(gone);
     }
 
@@ -143,7 +145,7 @@ impl TablesState {
     }
 }
 
-/// Even tokens are tables, odd ones are served routes.
+/// Token of a table's eventfd. Even tokens are tables, odd ones are served routes.
 pub(super) const fn token_of_table(number: u64) -> u64 {
     number * 2
 }

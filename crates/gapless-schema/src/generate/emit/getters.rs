@@ -116,7 +116,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// By its first member that takes bytes.
+    /// Test of a composite for null, by its first member that takes bytes.
     pub(super) fn composite_is_null(&self, level: &Level) -> TokenStream {
         let first = level.fields.iter().find(|field| !matches!(field.kind, FieldKind::Constant(_)));
         let test = match first {

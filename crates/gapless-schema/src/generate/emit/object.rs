@@ -238,7 +238,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Also refuses values that would be read as null.
+    /// Refuses values outside the schema's range, and values that would be read as null.
     fn range_check(&self, level: &Level, field: &FieldModel, value: &TokenStream) -> TokenStream {
         let path = format!("{}.{}", level.path, field.name);
         let (primitive, null, min, max, number_of) = match &field.kind {

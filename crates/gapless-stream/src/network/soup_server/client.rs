@@ -200,7 +200,7 @@ impl SoupClient {
         batch_bytes: usize,
         now_ns: u64,
     ) -> Result<usize, SoupDisconnect> {
-        // Completely, so that the empty buffer needs no move.
+        // Prepared bytes are sent completely before more are prepared, so that the empty buffer needs no move.
         if !slot.send().map_err(|_| SoupDisconnect::Left)? {
             return Ok(0);
         }
@@ -278,7 +278,7 @@ impl SkippedPacket {
     }
 }
 
-/// As the specification asks for an unreadable field.
+/// Reject reason for a login of the right length with an unreadable field, as the specification asks.
 fn unreadable_login(incoming: &[u8]) -> Option<(RejectReason, SoupError)> {
     let error = ClientPacket::parse(incoming, LOGIN_LENGTH).err()?;
     match error {

@@ -55,6 +55,7 @@ impl Drains {
         if !self.asked.insert((process_id, route.to_owned())) {
             return;
         }
+        // Progress is seen in the served routes, so do not wait here.
         if let Err(error) = domain.drain_route(route, Some(process_id), Duration::ZERO) {
             tracing::warn!("process {process_id} is to finish {route}: {error}");
         }

@@ -49,6 +49,7 @@ impl RouteObserver {
     pub fn set_requests(&mut self, requests: WatchRequests) {
         if requests != self.requests {
             self.requests = requests;
+            // A dead thread is noticed at the next report.
             let _ = self.commands.send(WatcherCommand::Watch(self.requests.clone()));
         }
     }
@@ -67,12 +68,14 @@ impl RouteObserver {
 
     /// Clears the wake-up; call it before taking reports, since later ones wake up again.
     pub fn silence(&self) {
+        // Non-blocking; the result does not matter, since all reports are taken.
         let _ = rustix::io::read(&self.waker, &mut [0; 8]);
     }
 }
 
 impl Drop for RouteObserver {
     fn drop(&mut self) {
+        // The thread may have ended.
         let _ = self.commands.send(WatcherCommand::End);
     }
 }

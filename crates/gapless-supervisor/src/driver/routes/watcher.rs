@@ -217,6 +217,7 @@ impl Watcher {
                 Err(CallError::TimedOut { .. }) => PingOutcome::TimedOut,
                 Err(_) => PingOutcome::NotDelivered,
             };
+            // The watcher may have ended.
             let _ = commands.send(WatcherCommand::Answered { question, answer });
         });
         Some(question)
@@ -227,6 +228,7 @@ impl Watcher {
     }
 
     fn report(&self, report: WatcherReport) {
+        // The supervisor may have ended.
         let _ = self.reports.send(report);
         wake_fd::signal(&self.waker);
     }

@@ -1,4 +1,4 @@
-//! Without TLS: types without values, so none of their code ever runs.
+//! Placeholder for TLS in a build without it: types without values, so none of their code ever runs.
 
 use super::error::TlsError;
 use crate::sockets::bytes::SocketRead;

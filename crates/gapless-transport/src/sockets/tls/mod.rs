@@ -9,7 +9,7 @@ mod names;
 mod socket;
 #[cfg(feature = "tls")]
 pub use certificates::MutualTls;
-/// For tests with foreign peers.
+/// The library, for tests with foreign peers.
 #[cfg(feature = "tls")]
 pub use rustls;
 #[cfg(feature = "tls")]

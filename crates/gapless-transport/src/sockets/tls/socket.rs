@@ -133,6 +133,7 @@ impl TlsSocket {
 
     pub fn finish(&mut self) {
         self.connection.send_close_notify();
+        // A broken connection needs no end.
         let _ = self.flush();
         self.tcp.finish();
     }
