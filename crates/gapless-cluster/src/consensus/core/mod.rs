@@ -110,6 +110,9 @@ pub struct Consensus {
     has_updates: bool,
     rejoining: Option<RejoiningVoter>,
     votes: CampaignVotes,
+    /// On a leader: members that answered in the time before raft-rs's last check of its quorum, which forgets them.
+    active_before: Vec<u64>,
+    ticks_since_check: u64,
 }
 
 impl Consensus {
@@ -156,6 +159,8 @@ impl Consensus {
             last_number: 0,
             persisted_number: 0,
             vote_number: 0,
+            active_before: Vec::new(),
+            ticks_since_check: 0,
             last_role: None,
             released_sequence,
             fetching: None,
@@ -312,12 +317,32 @@ impl Consensus {
         if !self.may_campaign() {
             return;
         }
+        self.note_active_members();
         self.raw.tick();
         self.set_timeout();
         self.advance_early_campaign();
         self.repeat_offers();
         self.hand_over();
         self.request_end();
+    }
+
+    /// Keeps the members that raft-rs forgets in this tick, when it checks its quorum: they have a heartbeat interval to
+    /// answer again.
+    fn note_active_members(&mut self) {
+        let raft = &self.raw.raft;
+        self.ticks_since_check += 1;
+        if raft.state == StateRole::Leader && raft.election_elapsed + 1 >= raft.election_timeout() {
+            let active = raft.prs().iter().filter(|(_, progress)| progress.recent_active);
+            self.active_before.clear();
+            self.active_before.extend(active.map(|(number, _)| *number));
+            self.ticks_since_check = 0;
+        }
+    }
+
+    /// Reports whether a member has answered since the last check of the quorum, or shortly before.
+    fn is_active(&self, number: u64, progress: &raft::Progress) -> bool {
+        let is_recent = self.ticks_since_check <= 2 * self.options.heartbeat_ticks();
+        progress.recent_active || (is_recent && self.active_before.contains(&number))
     }
 
     /// False while a log position is being persisted: the log has a hole. A sole voter counts on all of its log at

@@ -56,7 +56,7 @@ impl Consensus {
                 matched_index: progress.matched,
                 matched_sequence: matched,
                 lag_frames: end.sequence.saturating_sub(matched),
-                is_active: progress.recent_active,
+                is_active: self.is_active(*number, progress),
                 is_fetching: progress.state == ProgressState::Snapshot,
             })
         };
@@ -97,7 +97,7 @@ impl Consensus {
         let members = self.storage().members();
         let candidates = members.voters.iter().filter(|member| !members.witnesses.contains(member));
         let progress = |member: &MemberId| self.raw.raft.prs().get(member.get());
-        let is_there = |member: &&MemberId| progress(member).is_some_and(|found| found.recent_active);
+        let is_there = |member: &&MemberId| progress(member).is_some_and(|found| self.is_active(member.get(), found));
         candidates
             .filter(|member| **member != self.id)
             .filter(is_there)

@@ -127,6 +127,30 @@ fn witness_hands_over_when_level() {
 }
 
 #[test]
+fn answering_member_stays_active() {
+    let mut alone = leading(options(1, voters(3)));
+    let answer_of = |alone: &mut LoneMember, number| {
+        if !alone.take(MessageType::MsgHeartbeat, number).is_empty() {
+            alone.tell(alone.message(MessageType::MsgHeartbeatResponse, number)).unwrap();
+        }
+    };
+    let is_active =
+        |alone: &LoneMember| alone.core.status().peers.iter().map(|peer| peer.is_active).collect::<Vec<_>>();
+    // Five checks of the quorum, each of which forgets who has answered.
+    for _ in 0..100 {
+        alone.ticks(1);
+        assert!(is_active(&alone)[0], "before its next answer");
+        answer_of(&mut alone, 2);
+    }
+    assert_eq!(is_active(&alone), [true, false]);
+    for _ in 0..50 {
+        alone.ticks(1);
+        answer_of(&mut alone, 3);
+    }
+    assert_eq!(is_active(&alone), [false, true]);
+}
+
+#[test]
 fn reconnected_member_is_probed() {
     let mut alone = leading(options(1, voters(3)));
     alone.propose(1, 8).unwrap();
