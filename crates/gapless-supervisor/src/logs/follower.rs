@@ -116,7 +116,7 @@ impl LogFollower {
 }
 
 fn ends(log: &LogFiles) -> (u64, u64) {
-    let Ok(Some(locked)) = LockedLog::shared(log) else { return (0, 0) };
+    let Ok(Some(locked)) = LockedLog::shared_briefly(log) else { return (0, 0) };
     let begin = log.begin();
     (begin, begin + locked.length().unwrap_or(0))
 }

@@ -96,6 +96,12 @@ impl LockedLog {
         Ok(opened.and_then(|(locked, is_free)| is_free.then_some(locked)))
     }
 
+    /// Like [`LockedLog::shared`] with a short wait, then without the lock.
+    pub fn shared_briefly(log: &LogFiles) -> io::Result<Option<Self>> {
+        let opened = Self::open(log, OFlags::RDONLY, FlockOperation::NonBlockingLockShared, LOCK_WAIT_SHORT)?;
+        Ok(opened.map(|(locked, _)| locked))
+    }
+
     /// Opens the log for writing with an exclusive lock.
     pub fn exclusive(log: &LogFiles) -> io::Result<Option<Self>> {
         Ok(Self::open(log, OFlags::RDWR, FlockOperation::NonBlockingLockExclusive, LOCK_WAIT)?
