@@ -133,8 +133,8 @@ fn file_keys_match_reference() {
         let mut section = None;
         for (of, [key, default, meaning]) in &keys {
             if section != Some(of) {
-                let of = of.replace("[process.calculator", "[process.NAME");
-                table(&mut page, &format!("{file} {of}"), ["key", "default", "meaning"]);
+                let shown = of.replace("[process.calculator", "[process.NAME");
+                table(&mut page, &format!("{file} {shown}"), ["key", "default", "meaning"]);
                 section = Some(of);
             }
             let (default, meaning) = match meaning.strip_prefix("Required. ") {
