@@ -10,7 +10,7 @@
 //! | [`folder`] | copies of directories, small file systems |
 //! | [`ports`] | ports, addresses and groups that no other test uses |
 //! | [`random`] | random numbers from a seed that is printed and can be given again |
-//! | [`reference`] | pages of `docs/reference`, compared with the code |
+//! | `reference` | pages of `docs/reference`, compared with the code |
 //! | [`turns`] | tests of one program that are too large to run all at once |
 //! | [`wait`] | waiting for a condition, with a deadline |
 //! | [`wake_count`] | a waker that counts |
