@@ -10,7 +10,7 @@ impl SessionKey {
     }
 }
 
-/// Has no meaning in another session. A client that may be killed records it with the command before sending.
+/// The number has no meaning in another session. A client that may be killed records it with the command before sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandNumber {
     pub session: u64,

@@ -126,7 +126,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// None if `key` does not exist.
+    /// The result is `None` if `key` does not exist.
     ///
     /// # Errors
     /// The value is not a list of tables.

@@ -77,7 +77,7 @@ pub struct EventDirectory {
 /// Events that match every filter.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// None selects every event.
+    /// `None` selects every event.
     pub filters: Vec<EventFilter>,
     /// First position.
     pub from: Position,

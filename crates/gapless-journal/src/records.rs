@@ -15,7 +15,7 @@ use crate::mark;
 pub struct ConsensusRecord {
     /// Frame before it; one before the journal's first if none.
     pub after_sequence: u64,
-    /// Has the whole state of consensus.
+    /// A record with the whole state of consensus.
     pub is_checkpoint: bool,
     pub payload: Vec<u8>,
 }

@@ -159,6 +159,6 @@ impl Checker {
 pub(crate) struct LeaderTime {
     pub term: u64,
     pub now_ns: u64,
-    /// Whose time this leader continued, or 0.
+    /// Term whose time this leader continued, or 0.
     pub from_term: u64,
 }

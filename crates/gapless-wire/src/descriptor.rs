@@ -71,7 +71,7 @@ pub const fn aligned_length(length: usize) -> usize {
 pub enum Kind {
     /// Expects exactly one reply.
     Command = 1,
-    /// Has no reply.
+    /// The frame has no reply.
     Event = 2,
     /// Appended by the sequencer only; the session is the timer's owner.
     Timer = 3,

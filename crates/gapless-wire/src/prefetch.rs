@@ -39,7 +39,7 @@ pub fn prefetch_for_writing(start: *const u8) {
     prefetch_bytes_for_writing(start, AHEAD_BYTES);
 }
 
-/// As [`prefetch_for_writing`].
+/// Like [`prefetch_for_writing`].
 #[inline]
 pub fn prefetch_bytes_for_writing(start: *const u8, length: usize) {
     for offset in (0..length).step_by(LINE_LENGTH) {

@@ -320,7 +320,7 @@ pub fn finish_frames(packet: &mut [u8], key: u64) {
     finish(packet, FRAMES, key);
 }
 
-/// As [`finish_frames`].
+/// Like [`finish_frames`].
 ///
 /// # Panics
 /// See [`finish_frames`].

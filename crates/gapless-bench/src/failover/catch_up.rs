@@ -52,7 +52,7 @@ pub(super) const KEPT_TARGET: f64 = 0.7;
 pub(super) struct CatchUpPlan {
     pub lag_frames: u64,
     pub live_per_s: u64,
-    /// How long the rate without the follower is measured.
+    /// Duration of measuring the rate without the follower.
     pub window: Duration,
     /// Under saturation, a follower that is not level after this counts as not caught up.
     pub saturated_max: Duration,

@@ -42,7 +42,7 @@ pub(crate) struct CommandStamp {
 struct CommandContext<'a> {
     stamp: &'a CommandStamp,
     length_max: usize,
-    /// Under which the answer is remembered.
+    /// Identifier under which the answer is remembered.
     identity: Option<CommandIdentity>,
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Owner, number, padding. Reply: owner, number, count of the owner's numbers.
 pub const NOTE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// How many numbers an owner has, and how many came more than once.
+/// Counts of numbers of an owner, and of those that came more than once.
 pub const COUNT: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
 pub const NOTE_LENGTH: usize = 64;
 pub const NUMBER_MAX: u64 = 1 << 28;

@@ -68,7 +68,7 @@ impl BrokerProcess {
             .envs(environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(directory).stdin(Stdio::piped()).stdout(output).stderr(errors).process_group(0);
         let guard = command.spawn().map_err(failed)?;
-        // As `/proc` has it.
+        // The path in the form of `/proc`.
         let directory = directory.canonicalize().map_err(failed)?;
         Ok(Self { program, guard, directory })
     }

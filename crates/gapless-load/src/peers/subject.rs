@@ -36,7 +36,7 @@ pub trait PeerCaller: Send {
     /// A connection that has ended, an outcome without a reply, a timeout after [`REPLY_TIME_MAX`].
     fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 
-    /// Has no answer, and may be sent with later ones, at the latest by [`PeerCaller::flush`].
+    /// A send without an answer, which may be sent with later ones, at the latest by [`PeerCaller::flush`].
     ///
     /// # Errors
     /// A connection that has ended; a system that accepts nothing for [`REPLY_TIME_MAX`].

@@ -63,7 +63,7 @@ pub(super) fn sequential(effort: &FloorEffort, directory: &Path, sync: bool) -> 
     Ok(FloorRow { bytes_per_s: Some(rate.round()), samples: Some(written / CHUNK as u64), ..row })
 }
 
-/// Has no name, so it goes away with its handle, also when the process is killed.
+/// A file without a name goes away with its handle, also when the process is killed.
 fn scratch_file(directory: &Path) -> Result<(File, PathBuf)> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

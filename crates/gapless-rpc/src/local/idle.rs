@@ -46,7 +46,7 @@ enum WorkerState {
     Busy,
     /// With its index on the stack.
     Idle(usize, Sleeper),
-    /// Has not arrived yet.
+    /// A worker that has not arrived yet.
     Woken,
 }
 

@@ -56,7 +56,7 @@ fn widest_header_follows_the_schema() {
     for length in [28, group, group + 14, 100] {
         assert!(TailMessage::from_sbe(&buffer[..length]).is_err());
     }
-    // Such counts would overflow a multiplication.
+    // A multiplication of these counts would overflow.
     for huge in [u64::MAX, u64::MAX / 2, 1 << 40] {
         let mut damaged = buffer.clone();
         damaged[group..group + 8].copy_from_slice(&huge.to_le_bytes());

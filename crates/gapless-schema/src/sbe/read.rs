@@ -169,7 +169,7 @@ impl<E> Clone for Group<'_, E> {
 impl<E> Copy for Group<'_, E> {}
 
 impl<'a, E: Entry<'a>> Group<'a, E> {
-    /// As for a group that an older writer omitted.
+    /// The same as for a group that an older writer omitted.
     #[inline]
     #[must_use]
     pub const fn empty() -> Self {

@@ -7,7 +7,7 @@ use super::files_are_opened_in_their_folder::{is_of_test, is_of_tests};
 use super::rust_tokens;
 use super::workspace;
 
-/// They send nothing on their connections.
+/// Files whose connections send nothing.
 const REASONS: [(&str, &str); 2] = [
     ("gapless-load/src/peers/rabbitmq/node.rs", "a look whether somebody listens"),
     ("gapless-supervisor/src/driver/readiness.rs", "a look whether somebody listens"),

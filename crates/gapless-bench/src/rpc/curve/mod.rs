@@ -35,7 +35,7 @@ use std::sync::atomic::AtomicBool;
 const IN_FLIGHT: usize = 64;
 /// Calls in flight for each lone call: they take about as long.
 const CALLS_PER_SAMPLE: u64 = 10;
-/// What sockets hold is a small part of them.
+/// Sockets hold a small part of them.
 const MESSAGES_PER_SAMPLE: u64 = 20;
 const CONNECTED_BYTES: usize = 256;
 
@@ -151,7 +151,7 @@ fn one_size(stand: &mut RpcUnderTest<'_>, plan: &CurvePlan, size: usize, floors:
 struct SizeFloors(Vec<FloorRow>);
 
 impl SizeFloors {
-    /// What could not be measured is a note of the report.
+    /// Unmeasured rows become notes of the report.
     fn measure(report: &mut Report, plan: &CurvePlan, size: usize) -> Self {
         let bytes = size as u64 + HEADER_BYTES;
         let mut items = vec![(FloorKind::ShmPingPong, bytes), (FloorKind::ShmStream, bytes)];

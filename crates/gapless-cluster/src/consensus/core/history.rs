@@ -234,7 +234,7 @@ impl Consensus {
         self.raw.raft.mut_store().remember(&acknowledged);
     }
 
-    /// As [`Consensus::remember`], for this leader's own knowledge.
+    /// Like [`Consensus::remember`], for this leader's own knowledge.
     pub fn remember_own(&mut self) {
         let history = LogHistory {
             is_leader: self.is_leader(),

@@ -35,7 +35,7 @@ pub struct FollowerProgress {
     /// 0 if before the start of the leader's log, or unknown.
     pub matched_sequence: u64,
     pub lag_frames: u64,
-    /// Has answered recently.
+    /// Whether it has answered recently.
     pub is_active: bool,
     /// Fetches frames up to a log position.
     pub is_fetching: bool,

@@ -81,7 +81,7 @@ pub fn ask(directory: &Path, request: &AdminRequest) -> Result<AdminAnswer, Clus
     ask_within(directory, request, 2 * TIMEOUT)
 }
 
-/// As [`ask`], for longer requests such as a snapshot.
+/// Like [`ask`], for longer requests such as a snapshot.
 ///
 /// # Errors
 /// No member runs there, or no answer within `timeout`.

@@ -88,7 +88,7 @@ impl ClusterMember {
         Self::start_by_hand_in(config, &MemberEnvironment::default())
     }
 
-    /// As [`ClusterMember::start_by_hand`] in another environment: the same turns at the same time over the same
+    /// Like [`ClusterMember::start_by_hand`] in another environment: the same turns at the same time over the same
     /// network have the same result.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use crate::route_name::HIDDEN_PREFIX;
 use std::sync::Arc;
 
 impl RouteTables {
-    /// None for the library's hidden routes.
+    /// `None` for the library's hidden routes.
     pub(in crate::domain) fn shown(&self, route: &str, side: Side) -> CounterDestination {
         if route.starts_with(HIDDEN_PREFIX) {
             return CounterDestination::in_memory();
