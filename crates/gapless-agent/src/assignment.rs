@@ -1,3 +1,5 @@
+//! `ThreadAssignment`: the threads of a plan before they run: their agents and their wakers.
+
 use crate::plan::ThreadPlan;
 use crate::wake::Waker;
 use std::io;

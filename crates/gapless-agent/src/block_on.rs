@@ -1,3 +1,5 @@
+//! `block_on`: runs a future to completion on this thread.
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Errors of this crate itself, as opposed to those of agents.
+
 use std::io;
 use std::path::PathBuf;
 

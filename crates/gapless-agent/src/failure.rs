@@ -1,3 +1,5 @@
+//! `AgentFailure`, which names the failed agent, and the slot through which threads share it.
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};

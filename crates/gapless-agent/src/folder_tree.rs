@@ -1,3 +1,5 @@
+//! `Folder::remove_tree`: removes a folder with its contents, without following links in it.
+
 use crate::folder::Folder;
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;

@@ -1,3 +1,5 @@
+//! `create`: a folder accessible only to this process's user.
+
 use crate::folder::Folder;
 use std::io;
 use std::path::Path;

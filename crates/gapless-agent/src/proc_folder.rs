@@ -1,3 +1,5 @@
+//! `check`: whether `/proc` shows the processes of this process namespace.
+
 use rustix::process::getpid;
 use std::io;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! `fill`: random bytes of the operating system.
+
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;

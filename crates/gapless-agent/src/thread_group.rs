@@ -1,3 +1,5 @@
+//! `ThreadGroup`: the threads of a whole plan, started, watched and stopped together.
+
 use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::error::Error;

@@ -1,3 +1,5 @@
+//! Eventfds that wake a thread of another process: creating, checking and writing them.
+
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::OFlags;

@@ -1,3 +1,5 @@
+//! Free ports of this machine, for the processes of a benchmark.
+
 use crate::{BenchError, Result};
 use std::net::{IpAddr, TcpListener};
 

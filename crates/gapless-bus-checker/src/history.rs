@@ -1,3 +1,5 @@
+//! `History`: transactions of a journal, and their invariants.
+
 use crate::transaction::{Answer, Decision, Event, Identity, Transaction};
 use gapless_journal::JournalReader;
 use gapless_wire::descriptor::TRANSACTION_FLAG;

@@ -1,3 +1,5 @@
+//! `ReportedOutcomes`: outcomes reported to callers, checked against a history.
+
 use crate::history::History;
 use crate::transaction::{Decision, Transaction};
 use std::collections::BTreeMap;

@@ -1,3 +1,5 @@
+//! Signals that the standard library leaves to their defaults.
+
 #![expect(unsafe_code, reason = "the standard library knows no signals")]
 
 /// `install` sets handlers. A SIGHUP that was ignored at the program's start, as by `nohup`, stays ignored.

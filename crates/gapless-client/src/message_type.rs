@@ -1,3 +1,6 @@
+//! `MessageType`: schema, message and encoding; with encoding and decoding of generated messages, shared by clients and
+//! nodes.
+
 use crate::ClientError;
 use gapless_schema::{Encode, Message, MessageSchema, schema_key};
 use gapless_wire::Encoding;

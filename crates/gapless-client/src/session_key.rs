@@ -1,3 +1,5 @@
+//! Names of a session and of a command in a client's program.
+
 /// A session of one [`Client`](crate::Client); valid across reconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey(pub(crate) u32);

@@ -1,3 +1,5 @@
+//! `StreamLayout`: paths in the directory of a stream, or of a node with a stream of its own.
+
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+//! `ClusterError`: reasons for which a member cannot start or continue.
+
 use crate::consensus::{ConsensusError, RecoveryError};
 use crate::link::LinkError;
 use gapless_journal::JournalError;

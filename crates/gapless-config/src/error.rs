@@ -1,3 +1,5 @@
+//! `ConfigError`, the error of every configuration file.
+
 use gapless_agent::regular_file::read_text;
 use std::io;
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! `ConfigErrors`: all errors of a file.
+
 use crate::error::ConfigError;
 use std::fmt;
 

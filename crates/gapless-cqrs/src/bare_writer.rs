@@ -1,3 +1,5 @@
+//! `BareWriter`: the writer alone, without a stream, for the fuzz targets.
+
 use crate::error::ModelError;
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::model::CommandModel;

@@ -1,3 +1,5 @@
+//! `DecisionModel`: a state for decisions that span aggregates.
+
 use crate::aggregate::ErasedState;
 use crate::event_filter::EventFilter;
 use crate::identity::{AggregateId, Position};

@@ -1,3 +1,5 @@
+//! `DeletedEvents`: the file that replaces deleted events of a directory, read from outside.
+
 use crate::error::BaseFileError;
 use crate::names::TypeNames;
 use crate::store::{BASE_FOLDER, BaseFile};

@@ -1,3 +1,6 @@
+//! `DerivedFiles`: files next to the journal of a command bus that are derived from it, the index and the snapshots of
+//! aggregates.
+
 use crate::directory::{EventDirectory, EventDirectoryError};
 use crate::snapshots::SNAPSHOTS_FOLDER;
 use crate::store::INDEX_FOLDER;

@@ -1,3 +1,5 @@
+//! `DirectBus`: a command bus without threads, for its one owner.
+
 use crate::bus::{
     AcceptedCommand, AnswerResult, Attempts, BusOptions, CommandBus, CommandQueue, Completion, QueuedCommand,
     RetryPolicy, SendPolicy, WriterAnswer, command_outcome, read,

@@ -1,3 +1,6 @@
+//! `EventDirectory`: the events of a directory, read by another process: all released ones of a running command bus, or
+//! those of a stopped one.
+
 use crate::event_filter::EventFilter;
 use crate::events::{AdvanceResult, EventReader, ReadError, RecordedTransaction};
 use crate::identity::{AggregateId as _, IdForm, Position, TypeKey};

@@ -1,3 +1,5 @@
+//! `Draft`: a command to be sent.
+
 use crate::envelope::{CommandEnvelope, Condition};
 use crate::event_filter::EventFilter;
 use crate::identifiers::time_ordered_identifier;

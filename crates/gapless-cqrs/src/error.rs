@@ -1,3 +1,6 @@
+//! `CommandError`: outcomes of commands that were not accepted; `ModelError`: invalid models; `TypesError`,
+//! `IndexFileError`: files.
+
 use crate::identity::Position;
 use std::io;
 use std::path::PathBuf;

@@ -1,3 +1,5 @@
+//! `EventReader`: reads the events of the stream, one transaction after the other, and follows it live.
+
 use crate::error::IndexFileError;
 use crate::identity::Position;
 use crate::open_readers::{OpenReaders, ReaderPosition};

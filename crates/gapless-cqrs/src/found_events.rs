@@ -1,3 +1,5 @@
+//! `FoundEvents`: reads the events of a filter by the index.
+
 use crate::event_filter::EventFilter;
 use crate::events::{AdvanceResult, EventReader, ReadError, RecordedTransaction};
 use crate::identity::Position;

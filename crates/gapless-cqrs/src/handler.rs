@@ -1,3 +1,5 @@
+//! `CommandHandler`: decides on commands that span aggregates, in one transaction.
+
 use crate::aggregate::{Aggregate, DecisionContext, MessageTypeId};
 use crate::decision_model::{DecisionModel, TypedDecisionModel};
 use crate::draft::Draft;

@@ -1,3 +1,6 @@
+//! Tells whether the current thread runs a command handler, and keeps the commands that it has sent until its own is
+//! released.
+
 use crate::origin::CommandOrigin;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -1,3 +1,5 @@
+//! `Identifiers`: remembers the identifiers of commands, limited by age and number.
+
 use crate::short_bytes::ShortBytes;
 use crate::transaction::CommandIdentity;
 use gapless_transport::token::random_token;

@@ -1,3 +1,5 @@
+//! Identifiers: `Position` of an event, `AggregateId` and its text form (`IdForm`), `TypeKey` of a type's name.
+
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 

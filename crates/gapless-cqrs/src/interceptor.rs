@@ -1,3 +1,6 @@
+//! `DispatchInterceptor`: runs in a handle, before each command is sent and after its outcome; `HandlerInterceptor`:
+//! runs in the writer, around *decide*.
+
 use crate::aggregate::DecisionContext;
 use crate::envelope::CommandEnvelope;
 use crate::identity::TypeKey;

@@ -1,3 +1,5 @@
+//! `CommandMember`: a command bus on a member of a cluster.
+
 use crate::bus::{BusOptions, CommandBus};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;

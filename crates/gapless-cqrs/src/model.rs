@@ -1,3 +1,5 @@
+//! `CommandModel`: the types of aggregates and handlers of a bus.
+
 use crate::aggregate::{Aggregate, DecisionContext, ErasedAggregate, MessageTypeId, SnapshotFormat, TypedAggregate};
 use crate::decision_model::{DecisionModel, ErasedDecisionModel, LastOfFilter, TypedDecisionModel};
 use crate::error::ModelError;

@@ -1,3 +1,5 @@
+//! `CommandOutcome`: the outcome of a command without its types, for interceptors and retry policies.
+
 use crate::envelope::{AnswerKind, CommandAnswer};
 use crate::error::BusError;
 use crate::identity::Position;

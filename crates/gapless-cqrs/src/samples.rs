@@ -1,3 +1,5 @@
+//! Sample model for tests: accounts, and transfers between two of them.
+
 use crate::Message;
 use crate::{Aggregate, CommandHandler, Creation, Decision, HandlerContext, HandlerError};
 use serde::{Deserialize, Serialize};

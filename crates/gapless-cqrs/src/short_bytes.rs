@@ -1,3 +1,5 @@
+//! `ShortBytes`: byte strings that are usually short.
+
 use std::ops::Deref;
 
 /// Up to `SHORT` bytes, at most 255, are stored inline; longer ones are allocated.

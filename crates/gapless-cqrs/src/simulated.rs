@@ -1,3 +1,6 @@
+//! For the simulator: a command bus on a polled member without threads; the state derived from released transactions;
+//! and the encoding of commands.
+
 use crate::draft::Draft;
 use crate::error::ModelError;
 use crate::host::{BusParts, CommandHostOptions, Threading, bus_parts_on};

@@ -1,3 +1,6 @@
+//! `StoredFrames`: the frames of a directory's journal, read by another process: the released ones while it is being
+//! written, else all.
+
 use gapless_agent::CountersReader;
 use gapless_client::ClientError;
 use gapless_client::replay_merge::ReplayRead;

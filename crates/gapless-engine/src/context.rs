@@ -1,3 +1,5 @@
+//! `Context`: a handler's view of its message, and the outputs that it may produce.
+
 use crate::outputs::{OutputDraft, Outputs, TimerChange};
 use crate::random;
 use crate::reject::Reject;

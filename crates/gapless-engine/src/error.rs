@@ -1,3 +1,5 @@
+//! Errors of services: `EngineError`.
+
 use gapless_agent::AgentFailure;
 use gapless_client::ClientError;
 use gapless_journal::JournalError;

@@ -1,3 +1,5 @@
+//! `Executor`: the agent that applies released frames in order and replies to the publishers.
+
 mod outbox;
 
 use crate::EngineError;

@@ -1,3 +1,5 @@
+//! `HostJournal`: syncs a service host's journal before a snapshot, and deletes segments after one.
+
 use crate::EngineError;
 use crate::snapshot_schedule::SnapshotJournal;
 use gapless_journal::{SegmentPreparer, Syncer};

@@ -1,3 +1,5 @@
+//! `ServiceHostOptions`: configuration of a service host, with defaults and validation.
+
 use crate::EngineError;
 use crate::fold::{OnUnhandled, Policy};
 use crate::store::StoreLimits;

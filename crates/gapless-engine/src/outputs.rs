@@ -1,3 +1,5 @@
+//! Staged outputs of a running handler.
+
 use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
 use std::ops::Range;

@@ -1,3 +1,5 @@
+//! `Reject`: a handler's refusal, sent to the client.
+
 /// A handler's refusal. The client gets code and text; the outputs of the call are dropped.
 ///
 /// An event-sourced service keeps the state changes made before the refusal: check first, then change. Builds with

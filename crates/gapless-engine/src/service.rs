@@ -1,3 +1,5 @@
+//! The application's part: a `Service` and its handlers, registered by message in `Handlers`.
+
 use crate::Reject;
 use crate::context::Context;
 use crate::handler_guard::HandlerRefusal;

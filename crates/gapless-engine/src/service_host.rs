@@ -1,3 +1,6 @@
+//! `ServiceHost`: one durable stream with an event-sourced or state-replicated service, assembled from the agents and
+//! run.
+
 use crate::dead_letters::DeadLetters;
 use crate::executor::{Executor, ExecutorCounters, ExecutorLinks, ReplyDelivery, StopPosition};
 use crate::fold::{DeadLettersOnly, Fold, Sink};

@@ -1,3 +1,5 @@
+//! Assignment of a service host's agents to threads.
+
 use crate::EngineError;
 use crate::options::ServiceHostOptions;
 use gapless_agent::plan::cores_available;

@@ -1,3 +1,6 @@
+//! Targets for records of bridges over Kafka: headers of any content, leases, and whole sequences of records for a
+//! serving bridge.
+
 use crate::input::{FuzzInput as Bytes, assert_says_something};
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;

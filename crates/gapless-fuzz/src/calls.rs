@@ -1,3 +1,6 @@
+//! Targets for the parts of a call: a request or reply in each encoding, the caller's headers, a refusal, the packets
+//! between processes of a domain, and their shared memory.
+
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_log::Region;
 use gapless_log::call_table::{

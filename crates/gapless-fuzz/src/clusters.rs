@@ -1,3 +1,5 @@
+//! Targets for the messages between a cluster's members and the records in their journals.
+
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_cluster::consensus::record::RecordContent;
 use gapless_cluster::consensus::{

@@ -1,3 +1,5 @@
+//! Targets for foreign feed protocols: bytes are an error, or a packet that gives the same bytes when written again.
+
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_wire::FeedSession;
 use gapless_wire::mold::{self, MoldError, MoldPacket, MoldRequest, PacketContent, PacketWriter};

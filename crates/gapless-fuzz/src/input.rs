@@ -1,3 +1,5 @@
+//! Splits the bytes of an input, and repairs checksums so that the bytes get past them.
+
 use gapless_wire::checksum::crc32c;
 use gapless_wire::descriptor::{FRAME_LENGTH_MAX, HEADER_CRC_OFFSET, PAYLOAD_CRC_OFFSET};
 use gapless_wire::{HEADER_LENGTH, MESSAGE_ALIGNMENT, aligned_length};

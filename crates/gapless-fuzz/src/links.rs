@@ -1,3 +1,6 @@
+//! Targets for the input of a cluster member from its peers: a stream of messages in any pieces, and the handshakes
+//! that decide on acceptance.
+
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_cluster::link::beacon::Beacon;
 use gapless_cluster::link::wire::{

@@ -1,3 +1,5 @@
+//! Target for schema files: a schema, or an error with its place.
+
 use crate::input::assert_says_something;
 use gapless_schema::generate::{Generator, SchemaError};
 

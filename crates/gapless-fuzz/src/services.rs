@@ -1,3 +1,5 @@
+//! Targets for the persistent inputs of a service: snapshots, the record of dead letters, a replayed stream.
+
 use crate::input::{FuzzInput, assert_says_something, heal_frames, scratch};
 use crate::journals;
 use crate::messages::car::Car;

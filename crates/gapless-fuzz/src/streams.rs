@@ -1,3 +1,6 @@
+//! Targets for the inputs of an event stream: upstream packets, requests of its operator, the sequencer's marks and its
+//! state, and a feed in any order.
+
 use crate::input::{FuzzInput, assert_says_something};
 use gapless_client::control_messages::{
     ControlAnswer, ControlRequest, ControlRequestError, NodesAnswer, NodesRequest, REQUEST_LENGTH_MAX,

@@ -1,3 +1,6 @@
+//! Target for the transactions of a state-replicated service: any content of a leader's frames is applied as a whole or
+//! is an error with its position, and the applied state survives a snapshot.
+
 use crate::input::{FuzzInput, assert_says_something};
 use crate::stores::{Flags, FuzzCollections};
 use gapless_engine::fold::NoSink;

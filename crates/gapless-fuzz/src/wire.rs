@@ -1,3 +1,6 @@
+//! Targets for the decoders of `gapless-wire` and the handshake: any bytes are refused, or are a value that gives the
+//! same bytes when written again.
+
 use crate::input::{assert_says_something, heal_frames};
 use gapless_transport::handshake::{HELLO_LENGTH, Hello, WELCOME_LENGTH, Welcome};
 use gapless_wire::control::{Refusal, SessionOpen, SessionOpened, TimerFired, WINDOW_MESSAGES_MAX};

@@ -1,3 +1,5 @@
+//! Target for Excel workbooks: a cell is written and can be written again, or there is an error.
+
 use crate::input::{FuzzInput, assert_says_something, scratch};
 use gapless_measure::workbook::{CellAddress, check_cell, write_cell};
 use std::io::{Cursor, Write};

@@ -1,3 +1,5 @@
+//! Errors of a journal, worded for its operator.
+
 use std::io;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! Periodic checks of a running journal's files; a loss found by `crate::file_check` ends it.
+
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;

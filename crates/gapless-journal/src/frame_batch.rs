@@ -1,3 +1,5 @@
+//! `FrameBatch`: consecutive checked frames, returned by a replay.
+
 use gapless_wire::{Frame, aligned_length};
 
 /// Consecutive checked frames.

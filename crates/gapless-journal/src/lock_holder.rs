@@ -1,3 +1,5 @@
+//! Finds the holder of a journal's lock without taking it: for programs that inspect a directory from outside.
+
 use crate::descriptor::LOCK_NAME;
 use gapless_agent::{checked_file, file_lock};
 use std::fs::File;

@@ -1,3 +1,5 @@
+//! `JournalOptions`: the options of a journal with their defaults, validated once.
+
 use crate::DiskOperation;
 use std::io;
 use std::path::PathBuf;

@@ -1,3 +1,5 @@
+//! `RecoveryReport`: findings of opening a journal, and the bytes that it removed.
+
 use std::path::PathBuf;
 
 use crate::error::{FrameFault, MarkName};

@@ -1,3 +1,5 @@
+//! Frames for the tests of this crate.
+
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
 pub(crate) fn frames(first: u64, count: u64, payload_length: usize) -> Vec<u8> {

@@ -1,3 +1,5 @@
+//! `truncate_after`: removes frames that no other part has acted on yet (decision 2).
+
 use crate::own_file::open_to_write;
 use gapless_agent::checked_file;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! `Counters`: records that changed nothing, by their reason.
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! `RouteFilter`: a name of a route with `*` for any one part and `**` for the rest.
+
 use gapless_message::route_name::{self, ROUTE_NAME_LENGTH_MAX};
 use std::fmt;
 use std::str::FromStr;

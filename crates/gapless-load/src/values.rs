@@ -1,3 +1,5 @@
+//! Types of single option values, in command lines and in reports.
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;

@@ -1,3 +1,6 @@
+//! Cursors: `GatingCursor` borrows frames in place and holds the writer back; `FreeCursor` copies, never holds the
+//! writer back, and learns when it was lapped.
+
 use crate::LogError;
 use crate::descriptor as d;
 use crate::memory::Memory;

@@ -1,3 +1,5 @@
+//! Errors of windows, rings and call tables.
+
 use gapless_wire::FrameError;
 
 #[derive(Debug, thiserror::Error)]

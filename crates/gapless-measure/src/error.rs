@@ -1,3 +1,5 @@
+//! The errors of a benchmark, each with the place and what to do about it.
+
 use std::path::{Path, PathBuf};
 
 /// The result of anything here that can fail.

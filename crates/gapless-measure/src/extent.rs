@@ -1,3 +1,5 @@
+//! `RunExtent`: how much of a benchmark is measured.
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RunExtent {
     /// Little of everything, to see that it works.

@@ -1,3 +1,5 @@
+//! Numbers as text.
+
 /// 1234567 → `1,234,567`.
 #[must_use]
 pub fn grouped(value: u64) -> String {

@@ -1,3 +1,5 @@
+//! `output_file`: checks before a long run that the file of its result can be written.
+
 use rustix::io::Errno;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};

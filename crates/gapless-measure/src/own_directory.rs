@@ -1,3 +1,5 @@
+//! A directory that a benchmark makes for itself, and removes or leaves to the user.
+
 use crate::{BenchError, Result};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::File;

@@ -1,3 +1,5 @@
+//! From a measurement to its report, interrupted or not.
+
 use crate::floor::{FloorKind, FloorPlan};
 use crate::output_file::is_same_file;
 use crate::progress::BenchProgress;

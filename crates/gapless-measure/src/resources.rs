@@ -1,3 +1,5 @@
+//! CPU time and memory: the resources that a figure costs besides time.
+
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 pub fn process_cpu_ns() -> u64 {

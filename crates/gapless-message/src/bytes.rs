@@ -1,3 +1,5 @@
+//! Bytes and `()` as messages; the application gives the bytes their meaning.
+
 use super::{Encoding, Message, MessageError};
 
 /// Unused buffer capacity that a short message may keep.

@@ -1,3 +1,6 @@
+//! `difference`: the first difference of two shapes, as a sentence, and `title`: name and version of a shape; for the
+//! error of two programs with different types.
+
 const SHOWN_MAX: usize = 200;
 
 /// `names` are the names of the sides. A shape that ends with `…` was truncated.

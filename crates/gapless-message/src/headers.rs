@@ -1,3 +1,5 @@
+//! `Headers`: metadata that the application sends with a request.
+
 /// Names and values that travel with a request, in the caller's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, Vec<u8>)>);

@@ -1,3 +1,5 @@
+//! `Json`: JSON text as a message, for callers that learn a route's types at run time, such as tools.
+
 use super::{Encoding, Message, MessageError};
 use serde::de::IgnoredAny;
 

@@ -1,3 +1,6 @@
+//! `json_of`: converts a message known only by its [shape](mod@crate::shape) from postcard to JSON, for people and
+//! tools.
+
 use super::postcard_reader::{DEPTH_MAX, EMPTY_ELEMENTS_MAX};
 use std::fmt::Write as _;
 

@@ -1,3 +1,5 @@
+//! Agreement of two programs on the version of a message.
+
 use super::shape::{Shape, fingerprint, shape_at};
 use super::{Message, MessageError};
 

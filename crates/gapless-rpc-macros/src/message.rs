@@ -1,3 +1,5 @@
+//! `#[derive(Message)]`.
+
 use crate::serde_attributes::{self, AttributePlace, SerdeAttributes};
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{quote, quote_spanned};

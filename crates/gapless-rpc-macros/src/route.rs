@@ -1,3 +1,5 @@
+//! `#[route]`.
+
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::ext::IdentExt;

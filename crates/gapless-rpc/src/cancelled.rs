@@ -1,3 +1,5 @@
+//! `Cancelled`: a future for handlers that is ready when the call is cancelled.
+
 use crate::context::CallContext;
 use gapless_agent::deadlines::Alarm;
 use gapless_agent::monotonic::monotonic_ns;

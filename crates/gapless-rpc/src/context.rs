@@ -1,3 +1,5 @@
+//! `CallContext`: the view that a handler has of its call.
+
 pub use crate::message::headers::{HEADERS_LENGTH_MAX, Headers};
 use crate::outcome::Rejection;
 #[cfg(not(loom))]

@@ -1,3 +1,5 @@
+//! Errors of domains, routes and the machine, as opposed to those of calls.
+
 use crate::overflow::OptionsError;
 #[cfg(not(loom))]
 use crate::registry::RegistryError;

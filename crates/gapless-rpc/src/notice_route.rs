@@ -1,3 +1,5 @@
+//! Names of the routes on which a process receives notices of a type.
+
 use crate::route_name::HIDDEN_PREFIX;
 #[cfg(not(loom))]
 use crate::route_name::ROUTE_NAME_LENGTH_MAX;

@@ -1,3 +1,5 @@
+//! Options of calls and routes, with their defaults.
+
 use crate::context::Headers;
 use gapless_trace::TraceContext;
 use std::time::Duration;

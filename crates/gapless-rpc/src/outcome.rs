@@ -1,3 +1,5 @@
+//! Ends of a call without a reply.
+
 use crate::notice_route::receiver;
 use std::fmt;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! `Spill`: the overflow of a `LocalRoute`: encoded requests in an `ElasticQueue`.
+
 use crate::error::RpcError;
 use crate::local::ByteQueues;
 use crate::options::Priority;

@@ -1,3 +1,5 @@
+//! `Application` and `StateApplication`: the service that runs on every simulated member, and the messages sent to it.
+
 use crate::options::ApplicationKind;
 use crate::random::Random;
 use gapless_client::Reply;

@@ -1,3 +1,5 @@
+//! Injects faults into the machines of a `Simulation` and the network between them, as often as its profile says.
+
 use crate::checker::Violation;
 use crate::disk;
 use crate::options::MS;

@@ -1,3 +1,5 @@
+//! `SimulatedMachine`: the machine of one member, with its disk, its clock, and the member while it runs.
+
 use crate::checker::{Checker, LeaderTime, Violation};
 use crate::disk::JournalBit;
 use crate::fault_profile::FaultProfile;

@@ -1,3 +1,5 @@
+//! The simulator's program: runs seeds, says which failed and how to replay them.
+
 use clap::Parser;
 use gapless_sim::{ApplicationKind, ClusterShape, Options, SecondPass, SimulationFailure, Tally, simulate_own};
 use indicatif::{ProgressBar, ProgressStyle};

@@ -1,3 +1,5 @@
+//! `HandlerOutput`: the output of a handler, compared between folds and printed in reports.
+
 use crate::trace::hash_of;
 use gapless_client::client::MessageType;
 use gapless_stream::logger::utc;

@@ -1,3 +1,5 @@
+//! `Random`: dice from one seed.
+
 /// SplitMix64; not for secrets. The same seed gives the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);

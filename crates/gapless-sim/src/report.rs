@@ -1,3 +1,5 @@
+//! `Tally` and `SimulationFailure`: the result of a run.
+
 use serde::{Deserialize, Serialize};
 
 /// Counters of one run, or of several.

@@ -1,3 +1,6 @@
+//! `SystemUnderTest`: the applications of the members of a simulation and the messages to them, for each kind of
+//! application.
+
 use crate::application::{Application, StateApplication};
 use crate::checker::Violation;
 use crate::options::ApplicationKind;

@@ -1,3 +1,5 @@
+//! `AgentRole`: the agents that a stream's process may have.
+
 use std::fmt;
 
 /// Role of an agent, at most one of each in a plan; its name is shown by `ps` for the thread, and in failures.

@@ -1,3 +1,5 @@
+//! `counters!`: declares an agent's counters as a struct, with the label that users see next to each field.
+
 /// Declares a struct of counters, with the labels that users see, and `add_to`, its constructor.
 macro_rules! counters {
     ($(#[$about:meta])* pub struct $name:ident { $($(#[$of_field:meta])* $field:ident: $label:literal,)+ }) => {

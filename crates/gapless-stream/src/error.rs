@@ -1,3 +1,5 @@
+//! The errors of a stream.
+
 use gapless_client::ClientError;
 use gapless_config::ConfigError;
 use gapless_journal::JournalError;

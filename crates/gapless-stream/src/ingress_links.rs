@@ -1,3 +1,6 @@
+//! Connections of an `Ingress`: its options, mailboxes, counters, and the state shared with other threads while it
+//! runs.
+
 use crate::control_server::WAITING_MAX;
 use crate::counters::counters;
 use crate::messages::{PublisherEvent, ResponderMessage, SequencerRequest};

@@ -1,3 +1,5 @@
+//! `LockedDirectory`: a stream's directory, locked against other processes.
+
 use crate::StreamError;
 use crate::directory_record::DirectoryRecord;
 use gapless_agent::private_folder;

@@ -1,3 +1,5 @@
+//! `Logger`: the events of a node as readable text or JSON, one line each.
+
 use gapless_client::node::{Message, NodeEvent};
 use gapless_wire::{Encoding, Kind};
 use serde_json::{Map, Value, json};

@@ -1,3 +1,5 @@
+//! `ManualTime`: a stream time that stands still until its owner moves it, for tests of timers.
+
 use gapless_agent::Now;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 

@@ -1,3 +1,5 @@
+//! Messages between sequencer, acceptor and service inside the process.
+
 use gapless_client::control_messages::ControlCommand;
 use gapless_client::throttle::Throttle;
 use gapless_log::{RingReader, RingWriter};

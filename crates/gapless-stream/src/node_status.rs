@@ -1,3 +1,5 @@
+//! `SharedStatus`: nodes connected over networks, and their state.
+
 use gapless_client::control_messages::NodeRow;
 use gapless_transport::link::ConnectionId;
 use gapless_transport::network::datagrams::Peer;

@@ -1,3 +1,5 @@
+//! `EventStreamOptions`: configuration of an event stream, with its defaults and validation.
+
 mod from_config;
 
 use crate::StreamError;

@@ -1,3 +1,5 @@
+//! `Persistence`: storage of a stream's journal, and opening it (`JournalParameters`).
+
 use crate::StreamError;
 use gapless_agent::private_folder;
 use gapless_journal::{

@@ -1,3 +1,5 @@
+//! `PreparerThread`: the thread that prepares segments before the journal's writer needs them.
+
 use crate::StreamError;
 use gapless_agent::Counter;
 use gapless_agent::thread::spawn_helper;

@@ -1,3 +1,6 @@
+//! `RetentionWatermark`: the deletable part of a journal with several users: only frames that the states of all of them
+//! cover.
+
 use gapless_journal::SegmentPreparer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,3 +1,5 @@
+//! `SyncThread`: the helper thread of the tiers that sync to the device.
+
 use gapless_agent::thread::spawn_helper;
 use gapless_agent::{CpuMask, Waker};
 use gapless_journal::Syncer;

@@ -1,3 +1,5 @@
+//! `EndStatus`: exit status or signal of an ended process.
+
 use gapless_agent::shortage::EXIT_CODE;
 use rustix::process::WaitStatus;
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! `SupervisorError`: error type of this crate.
+
 use gapless_agent::proc_folder;
 use gapless_agent::shortage::is_shortage_errno;
 use rustix::io::Errno;

@@ -1,3 +1,5 @@
+//! `InstanceName`: name of a process and number of an instance, as `calculator.1`.
+
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

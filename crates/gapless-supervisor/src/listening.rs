@@ -1,3 +1,5 @@
+//! `OpenSocket`: listening sockets of the state directory.
+
 use crate::error::SupervisorError;
 use crate::state_directory::{StateDirectory, StateSocket};
 use gapless_agent::socket_file;

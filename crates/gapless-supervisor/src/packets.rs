@@ -1,3 +1,5 @@
+//! `Packets`: JSON packets over a connection.
+
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;

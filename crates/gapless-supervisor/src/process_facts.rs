@@ -1,3 +1,5 @@
+//! Data of a process from `/proc`: CPU time, age, memory, session, users, control group.
+
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! `ProcessRole`: internal roles of the program.
+
 use crate::instance_name::InstanceName;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;

@@ -1,3 +1,5 @@
+//! `SilenceTimer`: liveness timeout of a peer, which may be alive but stopped or hung.
+
 use std::time::{Duration, Instant};
 
 pub const ASK_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,3 +1,5 @@
+//! `Variables`: environment of a process.
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;

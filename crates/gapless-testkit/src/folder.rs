@@ -1,3 +1,5 @@
+//! Copies of directories, and small file systems for tests.
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;

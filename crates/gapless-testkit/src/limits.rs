@@ -1,3 +1,5 @@
+//! Tests of a process that has no descriptor left.
+
 use crate::process::this_program;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

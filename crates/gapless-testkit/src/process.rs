@@ -1,3 +1,5 @@
+//! `Process`: a child process that ends with its test.
+
 use crate::wait::until_some;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Lines};

@@ -1,3 +1,5 @@
+//! `WakeCount`: a waker that counts.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;

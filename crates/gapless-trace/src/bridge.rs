@@ -1,3 +1,5 @@
+//! `TraceBridge`: the ids of spans in another tracing system.
+
 use crate::context::TraceContext;
 use std::sync::OnceLock;
 use tracing::Span;

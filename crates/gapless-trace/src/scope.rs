@@ -1,3 +1,5 @@
+//! `CallScope`: the context that nested calls inherit, kept per thread.
+
 use crate::context::TraceContext;
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};

@@ -1,3 +1,5 @@
+//! `Addresses`: the addresses of a cluster's members, and which to try next.
+
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 

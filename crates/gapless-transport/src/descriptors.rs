@@ -1,3 +1,5 @@
+//! `descriptor_limit_reason`: the text for a message that arrived without its descriptors.
+
 use rustix::process::{Resource, getrlimit};
 
 /// Reason for missing descriptors: this process may open no more.

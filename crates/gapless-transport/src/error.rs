@@ -1,3 +1,5 @@
+//! Errors of connecting two processes, and of the connection.
+
 use crate::handshake::HandshakeStatus;
 use crate::seen_frame::SeenFrame;
 use gapless_log::LogError;

@@ -1,3 +1,5 @@
+//! A publisher's link: its number, the sizes of its rings, and its limits of frames and messages.
+
 use gapless_wire::HEADER_LENGTH;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 

@@ -1,3 +1,6 @@
+//! `PeerCredentials` and `PeerProcess`: user and process at the other end of a Unix socket, and whether the process is
+//! stopped.
+
 use gapless_agent::counters::descriptor::process_namespace;
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::fd::AsFd;

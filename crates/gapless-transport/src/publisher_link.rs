@@ -1,3 +1,5 @@
+//! `PublisherLink`: a publisher's end of a connection.
+
 use crate::TransportError;
 use crate::handshake::{REASON_BYTES_MAX, WELCOME_LENGTH, Welcome};
 use crate::pump::Pump;

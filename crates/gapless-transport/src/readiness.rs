@@ -1,3 +1,5 @@
+//! Sleeping until a descriptor is ready, for the links, listeners and connections of this crate.
+
 use rustix::event::{PollFd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;

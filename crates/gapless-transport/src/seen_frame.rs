@@ -1,3 +1,5 @@
+//! `SeenFrame`: the last frame of a stream that a peer has seen.
+
 use gapless_log::StreamIdentity;
 
 /// Last seen frame of a stream; zeros for none. Not comparable with another stream or incarnation.

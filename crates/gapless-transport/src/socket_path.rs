@@ -1,3 +1,5 @@
+//! Socket addresses by path, whose length the kernel limits, and connecting to them without blocking.
+
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

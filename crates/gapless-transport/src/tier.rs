@@ -1,3 +1,5 @@
+//! `Tier`: durability of a frame before its release.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! `random_token`.
+
 /// A random token for a new session.
 ///
 /// # Panics

@@ -1,3 +1,5 @@
+//! `Transport`: the transport of a stream to its nodes.
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     SharedMemory,

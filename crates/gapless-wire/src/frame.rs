@@ -1,3 +1,5 @@
+//! Reading: `Frame`, a checked view of bytes, and `FrameHeader`, its fields as values.
+
 use crate::checksum::{both_checksums, header_checksum};
 use crate::descriptor::{self as d, Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
 

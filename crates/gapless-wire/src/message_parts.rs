@@ -1,3 +1,5 @@
+//! `MessageParts`: splits a message that is longer than a frame into fragments.
+
 use crate::Fragment;
 
 /// Payload of a message, split into as few parts as possible, of equal length; an empty message is one empty part.

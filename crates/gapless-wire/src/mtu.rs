@@ -1,3 +1,5 @@
+//! `Mtu`: the longest IP packet of a stream, and the resulting limits of its frames and packets.
+
 use crate::descriptor::aligned_length;
 use std::fmt;
 use std::str::FromStr;

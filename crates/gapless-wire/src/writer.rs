@@ -1,3 +1,5 @@
+//! `FrameWriter`, which builds a frame in place, and `stamp`, which makes a published frame a sequenced one.
+
 use crate::checksum::{frame_checksums, header_checksum};
 use crate::descriptor::{self as d, HEADER_LENGTH, aligned_length};
 use crate::frame::{FrameHeader, header_checksum_of};

@@ -1,3 +1,5 @@
+//! `VirtualTime`: time set by hand, for the simulator and for tests.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 

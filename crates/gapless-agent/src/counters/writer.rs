@@ -1,3 +1,5 @@
+//! `CountersWriter`: publishes counters in memory to other processes, in files that it writes periodically.
+
 use super::written::WrittenFile;
 use super::{Counters, Error};
 use std::path::Path;

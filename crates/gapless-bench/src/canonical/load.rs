@@ -1,3 +1,5 @@
+//! Load of a run: its messages in flight, and the client that sends them.
+
 use crate::options::{RunSettings, RunTier};
 use gapless::prelude::*;
 use gapless_load::canonical::driver::CanonicalLoad;

@@ -1,3 +1,5 @@
+//! One run: a host, a driver next to it, the checks, and the row of the report.
+
 use super::clustered::{ClusteredResult, PinnedCpus};
 use super::hot_threads::{BusyThread, described, shared_cpus};
 use super::load::{client_options, load_of};

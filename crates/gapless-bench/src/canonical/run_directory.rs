@@ -1,3 +1,5 @@
+//! The directory of a run, and the host as the settings describe it, and its directory.
+
 use crate::options::{CpuConfiguration, CpuMask, JournalSettings, RunMode, RunSettings, RunTier};
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};

@@ -1,3 +1,5 @@
+//! The display of a run while it is driven: the bar, and a line for each interval.
+
 use crate::histogram::IntervalRecorder;
 use gapless_load::canonical::driver::DriverSignals;
 use gapless_measure::progress::BenchProgress;

@@ -1,3 +1,5 @@
+//! The options of `gapless bench commands`.
+
 use crate::commands::axon_case::{AxonBus, AxonCase};
 use crate::commands::ladder;
 use clap::{Args, ValueEnum};

@@ -1,3 +1,5 @@
+//! Parameters of Axon's rows, and the search for a row by them.
+
 use clap::ValueEnum;
 use gapless_load::commands::case::Identifiers;
 use gapless_measure::Row;

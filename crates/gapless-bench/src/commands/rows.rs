@@ -1,3 +1,5 @@
+//! From figures to a row of the report.
+
 use gapless_load::commands::case::BusCase;
 use gapless_load::commands::load::LoadResult;
 use gapless_measure::reporting::{keys, put, word};

@@ -1,3 +1,5 @@
+//! The printed table and the picture.
+
 use crate::commands::arguments::{CommandsPart, CommandsPlan};
 use crate::commands::ladder;
 use gapless_load::commands::latency::PER_S;

@@ -1,3 +1,5 @@
+//! Targets of the figures, and whether they are reached.
+
 use crate::commands::axon_case;
 use crate::commands::scale::RESTART;
 use crate::commands::throughput::CANONICAL;

@@ -1,3 +1,5 @@
+//! The two builds: programs that are there, or git revisions that are built side by side.
+
 use super::{failed, started};
 use crate::{BenchError, Result};
 use gapless_wire::checksum::crc32c;

@@ -1,3 +1,5 @@
+//! A program that the comparison starts: it ends when the comparison is interrupted, with all that it has started.
+
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};

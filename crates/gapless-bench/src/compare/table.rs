@@ -1,3 +1,5 @@
+//! The output of a comparison: the table, the JSON and the help.
+
 use super::InstructionCounts;
 use super::build::Build;
 use super::verdict::Series;

@@ -1,3 +1,5 @@
+//! The workload of both builds: a benchmark's command line, and how many messages it moves.
+
 use super::started;
 use crate::{BenchError, Result};
 use gapless_measure::{Report, Row};

@@ -1,3 +1,5 @@
+//! `gapless bench time`: the cost of reading each clock, the system's and the agents' own.
+
 use super::{ComponentArguments, TimeUnit, compare, is_interrupted, measure_floors, print_measured};
 use crate::Result;
 use crate::floor::FloorKind;

@@ -1,3 +1,5 @@
+//! The tables: how long clients waited at each event, and latencies before, during and after.
+
 use super::ClusterResults;
 use super::catch_up::KEPT_TARGET;
 use super::figures::EventPhase;

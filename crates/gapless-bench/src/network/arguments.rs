@@ -1,3 +1,5 @@
+//! The options of `gapless bench network`.
+
 use clap::{Args, ValueEnum};
 use gapless_measure::Result;
 use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};

@@ -1,3 +1,5 @@
+//! The goals of calls over Kafka: rows are judged by them, and a note of the report states them.
+
 use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};
 use gapless_measure::reporting::{number, put};
 use gapless_measure::table::grouped;

@@ -1,3 +1,6 @@
+//! `KafkaBrokers`, which all systems share, and `CallEnds`: two domains with a bridge each, and the server in one of
+//! them.
+
 use super::arguments::NetworkPlan;
 use gapless_load::network::run_topics::{RunTopics, TopicRemoval};
 use gapless_load::network::{NAME, failed};

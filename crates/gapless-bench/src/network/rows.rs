@@ -1,3 +1,5 @@
+//! Rows of a system: lone calls, and calls in flight together.
+
 use super::arguments::NetworkSystem;
 use gapless_load::network::bare::{BARE_PAIR, BareExchange};
 use gapless_load::rpc::payloads::cycles::{CycleTotals, forked_max};

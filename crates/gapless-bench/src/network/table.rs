@@ -1,3 +1,5 @@
+//! The printed table and the picture.
+
 use super::arguments::{NetworkPlan, NetworkSystem};
 use super::goals;
 use gapless_load::network::bare::{BARE_PAIR, BARE_ROUND_TRIP};

@@ -1,3 +1,5 @@
+//! Every option by every name, every default, every refusal.
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! The options of `gapless bench` without a name.
+
 use clap::{Args, ValueEnum};
 use gapless_measure::reporting::JsonArguments;
 use std::time::Duration;

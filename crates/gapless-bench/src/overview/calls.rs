@@ -1,3 +1,5 @@
+//! Measures calls between two processes one at a time for some payload sizes, and one-way messages.
+
 use super::Overview;
 use super::arguments::OverviewPart;
 use super::line::{OverviewLine, ShownFigure};

@@ -1,3 +1,5 @@
+//! The command bus in memory, with one aggregate and with many.
+
 use super::Overview;
 use super::arguments::OverviewPart;
 use super::line::{OverviewLine, ShownFigure};

@@ -1,3 +1,5 @@
+//! Events in memory: many callers and workers as tasks of one process, and the largest payloads of a published table.
+
 use super::Overview;
 use super::arguments::OverviewPart;
 use super::line::{OverviewLine, ShownFigure};

@@ -1,3 +1,5 @@
+//! The sequencer of an event stream: round trips over UDP with one message in flight, and three nodes that push.
+
 use super::Overview;
 use super::arguments::OverviewPart;
 use super::line::{OverviewLine, ShownFigure};

@@ -1,3 +1,5 @@
+//! The table, and the line that is printed when a row has been measured.
+
 use super::line::{floor, ours, peers, published_text};
 use gapless_measure::reporting::of_config;
 use gapless_measure::table::{

@@ -1,3 +1,5 @@
+//! Options, lines and the table of the overview.
+
 use super::*;
 use crate::overview::line::{OverviewPeer, ShownFigure, add_peer};
 use gapless_measure::LatencyNs;

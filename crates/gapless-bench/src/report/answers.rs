@@ -1,3 +1,5 @@
+//! Our rows for each published figure, and the rows of other systems in the same run.
+
 use super::runs::{StoredRun, StoredRuns, config};
 use gapless_measure::floor::HEADER_BYTES;
 use gapless_measure::published::{

@@ -1,3 +1,5 @@
+//! Commands that repeat a single row: that of the run, narrowed to the row by its configuration.
+
 use super::answers::AnsweringRow;
 use super::html::escape;
 use super::runs::{StoredRun, config};

@@ -1,3 +1,5 @@
+//! Escaping, ratios, and tables that scroll within themselves.
+
 use gapless_measure::Row;
 pub(super) use gapless_measure::table::time;
 use gapless_measure::table::{absent, grouped};

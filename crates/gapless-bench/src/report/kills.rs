@@ -1,3 +1,5 @@
+//! Tables of killed processes: servers and brokers under calls, a leader, a supervisor.
+
 use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, text, time, verified};
 use super::peers::RunTable;
 use super::runs::{StoredRuns, config};

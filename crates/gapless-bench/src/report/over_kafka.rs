@@ -1,3 +1,5 @@
+//! The table of calls over Kafka: ours, bare clients of the same broker, and plain Java clients of the same run.
+
 use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, ratio, text, time, verified, word};
 use super::peers::RunTable;
 use super::runs::{StoredRuns, config};

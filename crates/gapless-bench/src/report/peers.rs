@@ -1,3 +1,5 @@
+//! Other systems in the runs of calls and commands: tables, and comparisons for the summary.
+
 use super::html::{HtmlCell, HtmlColumn, HtmlTable, nothing, ratio, text, time, verified, word};
 use super::runs::{StoredRun, StoredRuns, config, has_our_load, is_axon};
 use gapless_measure::published::{FigureUnit, RowFigure};

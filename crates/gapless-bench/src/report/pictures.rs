@@ -1,3 +1,5 @@
+//! The pictures of each table: curves against size, latency percentiles, failover timelines, growth.
+
 use super::chart::{AxisScale, CurveMark, HtmlChart};
 use super::runs::{StoredRun, StoredRuns, config, has_our_load};
 use gapless_measure::Row;

@@ -1,3 +1,5 @@
+//! The sections of the page: legend, the five tables with their pictures and runs, and every run.
+
 use super::answers::{AnsweredFact, AnsweringRow, variation};
 use super::commands::RowCommands;
 use super::html::{HtmlCell, HtmlColumn, HtmlTable, escape, nothing, ratio, text, time, verified, word};

@@ -1,3 +1,5 @@
+//! The ten lines on top: where ours is ahead and where it is behind, counted from the data.
+
 use super::answers::AnsweredFact;
 use super::html::{escape, ratio, word};
 use super::peers::{self, PeerComparison};

@@ -1,3 +1,5 @@
+//! The page: escaping, missing and damaged runs, and the committed one.
+
 use super::*;
 use serde_json::{Value, json};
 

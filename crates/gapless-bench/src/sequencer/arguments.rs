@@ -1,3 +1,5 @@
+//! The options of `gapless bench sequencer`, checked before anything is run.
+
 use clap::{Args, ValueEnum};
 use gapless_load::sequencer::protocol::StreamAddress;
 use gapless_measure::reporting::{JsonArguments, output_path};

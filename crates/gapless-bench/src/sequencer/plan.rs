@@ -1,3 +1,5 @@
+//! The rows that are measured, and the target of each.
+
 use super::arguments::{SequencerArguments, SequencerPart, StreamTier, StreamTransport};
 use crate::{BenchError, Result};
 use clap::ValueEnum;

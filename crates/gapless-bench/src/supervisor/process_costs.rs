@@ -1,3 +1,5 @@
+//! Memory of a process, by `/proc`.
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ResidentMemory {
     /// Shared pages included.

@@ -1,3 +1,5 @@
+//! Rows of the report, with their targets, made of the measurements.
+
 use super::failed;
 use super::process_costs::ResidentMemory;
 use super::supervisor_under_test::{ReplacementTimes, TakeoverTimes};

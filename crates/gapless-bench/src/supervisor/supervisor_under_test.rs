@@ -1,3 +1,5 @@
+//! `SupervisorUnderTest`: instances under the supervisor of this program, and what is done to them.
+
 use super::failed;
 use crate::{BenchError, Result};
 use gapless_supervisor::InstanceName;

@@ -1,3 +1,5 @@
+//! The printed table.
+
 use gapless_measure::reporting::number;
 use gapless_measure::table::{RowColumn, TableStyle, TextTable, absent, column, whole};
 use gapless_measure::{Report, Row};

@@ -1,3 +1,6 @@
+//! `gapless bench`: one table over all systems, each of its benchmarks at length, and the parts of a message's path one
+//! by one.
+
 use super::{CommandResult, ExitError, INTERRUPTED, interrupt, print, to_stderr};
 use crate::deferred::Deferred;
 use crate::standard_streams;

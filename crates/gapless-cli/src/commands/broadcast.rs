@@ -1,3 +1,5 @@
+//! `gapless broadcast`: calls every instance of a route and prints an outcome for each.
+
 use super::call_end::{as_json, in_one_line, shown};
 use super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::request::{RequestArguments, json_request, route};

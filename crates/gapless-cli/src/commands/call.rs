@@ -1,3 +1,5 @@
+//! `gapless call`: one call of a route, JSON to its handler and JSON back.
+
 use super::call_end::{as_json, in_one_line};
 use super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::request::{RequestArguments, header, headers, json_request, request, route};

@@ -1,3 +1,5 @@
+//! `gapless counters`: reads the counters of a running node, once or at an interval.
+
 use super::watch::sleep_until;
 use super::{CommandResult, interrupt, is_printed};
 use crate::printable::escaped;

@@ -1,3 +1,5 @@
+//! The subcommands, one file each.
+
 pub(crate) mod bench;
 pub(crate) mod bridge;
 pub(crate) mod broadcast;

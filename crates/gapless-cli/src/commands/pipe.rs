@@ -1,3 +1,5 @@
+//! Standard output that may be a pipe whose reader goes away.
+
 use super::CommandResult;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, BufWriter, Write};

@@ -1,3 +1,5 @@
+//! `gapless schema`: generates Rust and protobuf from SBE schemas, or checks them.
+
 use super::{CommandResult, print, to_stderr};
 use clap::{Args, Subcommand};
 use gapless_schema::generate::Generator;

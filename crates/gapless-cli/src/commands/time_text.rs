@@ -1,3 +1,5 @@
+//! `time`: durations for people.
+
 /// Three digits and the unit; a missing measurement is 0.
 pub(crate) fn time(time_ns: u64) -> String {
     const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];

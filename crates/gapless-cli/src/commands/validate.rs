@@ -1,3 +1,5 @@
+//! `gapless validate`: checks the file of a supervisor completely, and shows its content.
+
 use super::supervisor::load;
 use super::{CommandResult, print};
 use clap::Args;

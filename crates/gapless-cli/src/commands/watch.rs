@@ -1,3 +1,5 @@
+//! Prints text periodically until Ctrl-C, overwriting a terminal.
+
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 

@@ -1,3 +1,5 @@
+//! One command and its reply, for callers that have nothing else to do meanwhile.
+
 use super::incoming::DeferredMessage;
 use super::reconnecting::DeferredInput;
 use super::waiting::{CallWaits, RESEND_INTERVAL, TimeLimit};

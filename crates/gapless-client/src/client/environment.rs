@@ -1,3 +1,5 @@
+//! `ClientEnvironment`: time, sleep and connections of a client, replaceable by a simulation.
+
 use crate::ClientError;
 use gapless_transport::publisher_link::PublisherLink;
 use std::time::{Duration, Instant};

@@ -1,3 +1,5 @@
+//! Messages delivered by a poll, and the effect of each on its session.
+
 use super::session::{CommandSession, ReplyKind};
 use crate::ClientError;
 use crate::session_key::SessionKey;

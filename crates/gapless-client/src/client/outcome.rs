@@ -1,3 +1,5 @@
+//! The outcome of a command, also of one sent by a process that has died; and resending a command under its number.
+
 use super::incoming::OwnedReply;
 use super::session::NumberState;
 use super::waiting::TimeLimit;

@@ -1,3 +1,6 @@
+//! Resuming after a restart of the service, or at another member of its cluster: the same sessions, every command
+//! without a reply resent, and no message lost.
+
 use super::incoming::{DeferredMessage, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, ServiceSilence, TimeLimit};
 use super::{Client, TCP_PREFIX, append_all};

@@ -1,3 +1,5 @@
+//! `SavedSession`: data of a session that a process keeps, so that its successor can resume it.
+
 use super::Client;
 use crate::ClientError;
 use crate::session_key::SessionKey;

@@ -1,3 +1,5 @@
+//! Messages described by a schema: sending objects, and decoding replies.
+
 use super::{Client, MessageType, OwnedReply, Reply};
 use crate::ClientError;
 use crate::message_type::{decode, encode};

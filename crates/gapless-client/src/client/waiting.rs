@@ -1,3 +1,5 @@
+//! Sleeping until the service sends something, and noticing that it is gone.
+
 use super::Client;
 use super::session::CommandSession;
 use crate::ClientError;

@@ -1,3 +1,5 @@
+//! `Controller`: controls a stream of this machine from another process, and queries the connected nodes.
+
 use crate::ClientError;
 use crate::control_messages::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, NodesRequest};
 use crate::control_messages::{ANSWER_LENGTH, ControlAnswer, ControlCommand, ControlRequest, ControlStatus};

@@ -1,3 +1,5 @@
+//! Controlling a stream from another process: the client's side.
+
 pub mod controller;
 pub mod status_feed;
 

@@ -1,3 +1,6 @@
+//! `StatusFeed`: repeated reading of the nodes connected to a stream of this machine: their state, and their rates
+//! between two reads.
+
 use super::Controller;
 use crate::ClientError;
 use crate::control_messages::nodes::{NodeRow, StreamState};

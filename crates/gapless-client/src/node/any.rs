@@ -1,3 +1,5 @@
+//! `AnyLink`: the link of the configured transport, so that one program runs over each of them.
+
 use super::link::{ConnectionInfo, LinkRead, LinkReads, NodeLink, Start};
 use super::{DatagramLink, JournalLink, SharedMemoryLink, TcpLink};
 use crate::ClientError;

@@ -1,3 +1,5 @@
+//! Publishing messages derived from the stream alone: the outputs of a deterministic service.
+
 use super::link::NodeLink;
 use super::publishing_session::PublishingSession;
 use super::{NodeState, StreamNode, event_header};

@@ -1,3 +1,5 @@
+//! `NodeEvent`: the events delivered by a node's poll.
+
 use crate::ClientError;
 use crate::message_type::{MessageType, decode};
 use gapless_wire::feed_session::FeedSession;

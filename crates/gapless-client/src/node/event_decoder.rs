@@ -1,3 +1,5 @@
+//! Meaning of a frame of the stream to a node: the facts for its publisher, and the event.
+
 use super::event::{Message, NodeEvent};
 use super::publishing_session::PublishingSession;
 use crate::ClientError;

@@ -1,3 +1,5 @@
+//! `JournalLink`: the read-only link to a stream's journal, without its sequencer or while that writes it.
+
 use super::link::{ConnectionInfo, LinkRead, NodeLink, Start};
 use crate::ClientError;
 use crate::replay_merge::lapped_or_damaged;

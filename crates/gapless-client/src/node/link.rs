@@ -1,3 +1,5 @@
+//! `NodeLink`: connection of a node with its sequencer, in both directions.
+
 use crate::ClientError;
 use crate::feed_sessions::Feed;
 use crate::node_progress::ProgressReport;

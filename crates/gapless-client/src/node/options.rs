@@ -1,3 +1,5 @@
+//! `StreamNodeOptions`: options of publishing and reading, with the defaults.
+
 use super::link::Start;
 use super::publishing_session::PublisherOptions;
 use gapless_log::StreamIdentity;

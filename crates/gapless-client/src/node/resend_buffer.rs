@@ -1,3 +1,5 @@
+//! `ResendBuffer`: frames that a node has published and not seen in the stream yet, kept for resending.
+
 use std::collections::VecDeque;
 
 /// Numbers are consecutive; the buffer grows up to a limit.

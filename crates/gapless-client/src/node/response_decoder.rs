@@ -1,3 +1,5 @@
+//! Decoding of the sequencer's answers to a publisher.
+
 use super::publishing_session::PublishingSession;
 use crate::ClientError;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};

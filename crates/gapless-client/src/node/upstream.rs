@@ -1,3 +1,6 @@
+//! A node's messages to the sequencer over a network, and decoding of the answers: hello and report, welcome and
+//! refusal.
+
 use super::link::{ConnectionInfo, Start};
 use crate::ClientError;
 use crate::feed_sessions::Feed;

@@ -1,3 +1,5 @@
+//! Text for messages about a node's wait: for whom, and why.
+
 use super::StreamNode;
 use super::event::NodeState;
 use super::link::NodeLink;

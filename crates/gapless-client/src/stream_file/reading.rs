@@ -1,3 +1,5 @@
+//! From the text of a stream's file to its `StreamConfig`.
+
 use super::{StreamConfig, checks, tables};
 use gapless_config::{ConfigError, Document, Table, read_file};
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! Table `[clients]` of a member's file: the TCP port for clients of its service.
+
 use gapless_config::{ConfigError, Table};
 use gapless_stream::network::ClientPort;
 use gapless_transport::credentials::Credentials;

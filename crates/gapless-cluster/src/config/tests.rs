@@ -1,3 +1,5 @@
+//! Tests of every key, and of every refusal with its line.
+
 use super::*;
 
 const EXAMPLE: &str = include_str!("../../../../docs/guides/cluster.toml");

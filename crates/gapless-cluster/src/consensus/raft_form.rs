@@ -1,3 +1,5 @@
+//! Log positions, members and batches as raft-rs carries them.
+
 use super::details::{put_details, take_details};
 use super::fields::{Fields, put_list, put_u64};
 use super::members::Members;

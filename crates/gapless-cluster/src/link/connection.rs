@@ -1,3 +1,5 @@
+//! `PeerConnection`: messages over one socket in both directions.
+
 use super::detached_sender::{DetachedConnection, DetachedSend};
 use super::receive_buffer::{LinkMessage, ReceiveBuffer};
 use super::wire::{HEADER_LENGTH, MessageHeader, MessageKind, WireError};

@@ -1,3 +1,5 @@
+//! Content of a link's messages, and a message in the receive buffer.
+
 use super::wire::{MemberNumber, MessageKind};
 
 /// Purpose of a message, ignored by links.

@@ -1,3 +1,5 @@
+//! Sockets of links: dialled, or accepted by a listener, with TLS if it is configured.
+
 use super::options::MemberLinkOptions;
 use super::wire::MemberNumber;
 use gapless_transport::sockets::{Address, Network, SharedSocket, Socket, TcpSocket};

@@ -1,3 +1,6 @@
+//! Errors of links: `LinkError` when links are made, `SendError` for one message, `DisconnectReason` for one
+//! connection.
+
 use super::wire::{LinkRefusal, LinkRefusalCode, MemberNumber, WireError};
 use gapless_transport::sockets::TlsError;
 use std::io;

@@ -1,3 +1,5 @@
+//! `judge`: the decision on another member's introduction.
+
 use super::wire::{Introduction, LinkRefusal, LinkRefusalCode, MemberIdentity, MemberNumber};
 
 /// Decides whether `own` accepts `theirs`. A field that is 0 (not known yet) on one side is not compared.

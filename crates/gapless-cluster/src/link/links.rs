@@ -1,3 +1,5 @@
+//! `Links`: a member's links to all other members.
+
 use super::addresses::Resolver;
 use super::discovery::PeerDiscovery;
 use super::error::{LinkError, LinkEvent, SendError};

@@ -1,3 +1,5 @@
+//! `LinkListener`: the sockets that other members connect to.
+
 use super::dial::accepted;
 use super::error::LinkError;
 use super::options::MemberLinkOptions;

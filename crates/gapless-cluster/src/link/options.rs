@@ -1,3 +1,5 @@
+//! `MemberLinkOptions`: options of a member's links, with every default.
+
 use super::detached_sender::DetachedSend;
 use super::error::LinkError;
 use super::tls::LinkTls;

@@ -1,3 +1,5 @@
+//! `PeerLink`: the link to one other member, through all of its connections.
+
 use super::addresses::{PeerAddresses, Resolver};
 use super::connection::{ConnectionError, PeerConnection};
 use super::content::{MessageContent, ReceivedMessage};

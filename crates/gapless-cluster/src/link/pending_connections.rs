@@ -1,3 +1,5 @@
+//! `PendingConnections`: accepted connections before their handshake.
+
 use super::connection::{ConnectionError, PeerConnection};
 use super::error::DisconnectReason;
 use super::options::MemberLinkOptions;

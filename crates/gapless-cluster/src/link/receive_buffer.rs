@@ -1,3 +1,5 @@
+//! `ReceiveBuffer`: received bytes, and the messages in them, returned in place.
+
 use super::wire::{HEADER_LENGTH, MessageHeader, MessageKind, WireError};
 
 const ALIGNMENT: usize = 8;

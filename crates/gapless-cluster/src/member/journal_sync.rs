@@ -1,3 +1,6 @@
+//! `JournalSync`: syncs a member's journal to the device at tier `quorum-sync`: on the stream's sync thread, or by the
+//! caller.
+
 use crate::ClusterError;
 use gapless_agent::{CpuMask, Waker};
 use gapless_journal::Syncer;

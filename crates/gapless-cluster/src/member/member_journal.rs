@@ -1,3 +1,5 @@
+//! `MemberJournal`: a member's journal: frames, and after them the records that describe them.
+
 use super::ballot::Ballot;
 use super::journal_sync::JournalSync;
 use super::pending_checkpoint::PendingCheckpoint;

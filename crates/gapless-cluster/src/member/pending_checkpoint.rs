@@ -1,3 +1,6 @@
+//! `PendingCheckpoint`: a checkpoint in a temporary file next to the journal, while the journal is cut and its records
+//! are removed.
+
 use crate::ClusterError;
 use gapless_agent::checked_file;
 use gapless_journal::JournalEnvironment;

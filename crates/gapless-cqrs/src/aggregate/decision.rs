@@ -1,3 +1,5 @@
+//! `Decision`: input of *decide* besides state and command, and the receiver of its events.
+
 use super::Entity;
 use crate::identity::Position;
 use crate::origin::{Cause, CommandOrigin};

@@ -1,3 +1,5 @@
+//! `OldEvent`: an event in the version of an older program.
+
 use super::Aggregate;
 use crate::identity::TypeKey;
 use crate::transaction::RecordedEvent;

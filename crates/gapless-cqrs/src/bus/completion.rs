@@ -1,3 +1,5 @@
+//! `Completion`: receives the outcome of one command, for a waiting thread, a task, a callback or no one.
+
 use crate::envelope::{AnswerKind, CommandAnswer};
 use crate::error::BusError;
 use crate::identity::TypeKey;

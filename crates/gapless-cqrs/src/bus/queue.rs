@@ -1,3 +1,5 @@
+//! `CommandQueue`: passes commands of handlers and other threads to the one owner that polls a bus.
+
 use super::completion::{AnswerResult, Completion};
 use crate::error::BusError;
 use crate::identity::TypeKey;

@@ -1,3 +1,5 @@
+//! `SendPolicy`: interceptors of a handle, and retries as a `RetryPolicy` says.
+
 use super::completion::{AnswerResult, Completion, CompletionObserver, WriterAnswer};
 use super::timer::RetryTimer;
 use crate::draft::Draft;

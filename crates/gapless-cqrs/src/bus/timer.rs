@@ -1,3 +1,5 @@
+//! `RetryTimer`: runs delayed work on a thread that lives while there is any.
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

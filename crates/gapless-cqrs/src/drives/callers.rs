@@ -1,3 +1,5 @@
+//! Promises to senders, on handles of each drive: interceptors, retries, and consequences of a command.
+
 use super::{DirectPolled, HandleDrive, Pipelined};
 use crate::samples::{Account, AccountCommand, AccountRefusal};
 use crate::{

@@ -1,3 +1,5 @@
+//! Counters and traces of commands.
+
 use super::{Direct, Drive, Pipelined};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
 use crate::{

@@ -1,3 +1,5 @@
+//! `CommandCounters`: counters of the writer, for the program itself.
+
 use crate::envelope::AnswerKind;
 use crate::writer::{RunFailure, RunResult};
 use gapless_agent::{Counter, CounterView, Counters};

@@ -1,3 +1,5 @@
+//! Decision models: courses with a limited number of seats, and students with a limited number of courses.
+
 use super::*;
 use crate::{
     AcceptedCommand, CommandError, CommandHandler, DecisionModel, HandlerContext, HandlerError, Message, MessageError,

@@ -1,3 +1,6 @@
+//! Disturbed deletions: a rebuilt index, a stream that goes on without events, foreign or damaged files next to the
+//! journal.
+
 use super::deletion_tests::{Expected, first_held, model, start, stream, try_start, wait_for_deleted_segments};
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal};

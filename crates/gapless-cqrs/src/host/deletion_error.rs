@@ -1,3 +1,5 @@
+//! `DeletionError`: the reasons why no events are deleted.
+
 use crate::error::BaseFileError;
 use crate::events::ReadError;
 use gapless_engine::EngineError;

@@ -1,3 +1,6 @@
+//! Deletion of events: aggregates stay as they were, readers of deleted events get an error, and events that are still
+//! needed stay.
+
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal, Transfer, TransferHandler};
 use crate::store::{BASE_FOLDER, BaseEntry, BaseFile, BaseWriter};

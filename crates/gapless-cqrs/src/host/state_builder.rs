@@ -1,3 +1,5 @@
+//! `StateBuilder`: builds aggregates and decision models from their events.
+
 use crate::aggregate::{ErasedAggregate, ErasedState, OldEvent, SnapshotFormat};
 use crate::decision_model::ErasedDecisionModel;
 use crate::error::IndexFileError;

@@ -1,3 +1,5 @@
+//! `BusTransactions`: the writer, called by the sequencer's thread.
+
 use super::counters::{CommandCountersReader, WriterCounters};
 use super::loading::{ChangedKeys, IndexReader, LoadRequest, LoadResult, Loader, LoaderParts};
 use super::{CommandHostOptions, TRACE_TARGET, Threading, is_traced};

@@ -1,3 +1,6 @@
+//! Event versions: events of older programs are read, a new version begins at its mark, and an unknown event affects
+//! only its aggregate.
+
 use super::*;
 use crate::aggregate::{Aggregate, Creation, Decision, OldEvent};
 use crate::{CommandError, DerivedFiles, Draft, EventDirectory, Message, PendingOutcome, TypeKey};

@@ -1,3 +1,5 @@
+//! Readers sleep until there are more events, a timeout, or the end of the stream.
+
 use super::{CommandHost, CommandHostOptions};
 use crate::Aggregate as _;
 use crate::bus::BusOptions;

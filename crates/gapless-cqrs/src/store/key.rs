@@ -1,3 +1,5 @@
+//! `IndexKey`: the hash by which events are found.
+
 use crate::identity::TypeKey;
 use gapless_wire::split_mix::finish;
 

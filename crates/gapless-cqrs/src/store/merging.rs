@@ -1,3 +1,5 @@
+//! Merges consecutive runs into one.
+
 use super::filter::BloomFilter;
 use super::key::IndexKey;
 use super::run::{IndexRun, RunEntries, RunExtent, RunWriter};

@@ -1,3 +1,5 @@
+//! `RecentPostings`: the in-memory index of the events after the last run.
+
 use super::filter::BloomFilter;
 use super::key::IndexKey;
 use crate::identity::Position;

@@ -1,3 +1,5 @@
+//! `FilterSearch`: positions that a filter may match, in the order of the stream.
+
 use super::key::IndexKey;
 use crate::event_filter::{EventFilter, FilterPart};
 use crate::identity::Position;

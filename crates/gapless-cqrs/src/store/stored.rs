@@ -1,3 +1,5 @@
+//! `StoredIndex`: read-only access to the files of an index, while another process builds it or none does.
+
 use super::key::IndexKey;
 use super::run::IndexRun;
 use super::validation::{self, ScanError};

@@ -1,3 +1,5 @@
+//! The index of a stream of accounts, compared with a scan of the whole stream.
+
 use super::run::extent_of_name;
 use super::*;
 use crate::aggregate::Aggregate as _;

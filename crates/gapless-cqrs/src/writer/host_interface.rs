@@ -1,3 +1,5 @@
+//! Methods of `CommandWriter` that its host calls around `CommandWriter::run`: leadership, loads, waiting commands.
+
 use super::cache::{AggregateLoad, DueSnapshot, LoadedAggregate};
 use super::decision_models::{LoadedModel, ModelLoad};
 use super::{CommandStamp, CommandWriter};

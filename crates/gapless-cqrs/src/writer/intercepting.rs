@@ -1,3 +1,5 @@
+//! Runs the interceptors around a decision, and catches their panics.
+
 use crate::interceptor::{HandlerInterceptor, InterceptedCommand};
 use crate::outcome::CommandOutcome;
 use std::any::Any;

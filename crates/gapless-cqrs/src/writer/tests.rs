@@ -1,3 +1,5 @@
+//! Runs one command after the other, without a stream.
+
 use super::*;
 use crate::model::CommandModel;
 use crate::samples::{

@@ -1,3 +1,5 @@
+//! `Unindexed`: keys of decided events that the index may not have yet.
+
 use crate::store::IndexKey;
 use rustc_hash::FxHashSet;
 

@@ -1,3 +1,5 @@
+//! `UnwrittenLines`: lines of the dead-letter log that a full disk has not taken yet.
+
 use gapless_agent::monotonic::monotonic_ns;
 use std::collections::VecDeque;
 use std::fs::File;

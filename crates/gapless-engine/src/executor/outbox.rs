@@ -1,3 +1,5 @@
+//! `ReplyOutbox`: outputs of a live fold on their way to the publishers and the sequencer.
+
 use super::ReplyDelivery;
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Sink};

@@ -1,3 +1,6 @@
+//! Tests of `Executor`: batch sizes, replies and their retries, counters, the record of outputs, and the position of a
+//! clean stop.
+
 use super::*;
 use crate::context::Context;
 use crate::fold::Policy;

@@ -1,3 +1,5 @@
+//! `Policy`: a fold's reaction to faults and to changed handlers.
+
 use super::CheckRefusals;
 use gapless_wire::mark::FaultRules;
 use std::collections::BTreeSet;

@@ -1,3 +1,5 @@
+//! `Sink`: destination of a fold's outputs, and sinks that drop them.
+
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::sessions::{SessionEntry, StoredReply};
 use gapless_schema::Encoding;

@@ -1,3 +1,5 @@
+//! Tests of `Fold`: its state, replies, notices, timers and dead letters after each kind of frame, and its errors.
+
 use super::*;
 use crate::service::Handlers;
 use crate::sessions::{SessionEntry, StoredReply};

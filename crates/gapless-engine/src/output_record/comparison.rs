@@ -1,3 +1,5 @@
+//! `ComparingSink`: compares a replay's outputs with the recorded ones.
+
 use super::checks::ReplayComparison;
 use super::{OutputHash, RecordedOutputs};
 use crate::dead_letters::DeadLetter;

@@ -1,3 +1,5 @@
+//! `OutputHash`: hash of the handlers' outputs.
+
 use crate::sessions::{SessionEntry, StoredReply};
 use gapless_wire::checksum::crc32c;
 

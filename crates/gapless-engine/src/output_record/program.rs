@@ -1,3 +1,5 @@
+//! `program`: identifies the program that handles the frames by a number.
+
 use gapless_wire::checksum::crc32c;
 use std::fs::File;
 use std::io::Read;

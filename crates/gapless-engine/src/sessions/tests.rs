@@ -1,3 +1,5 @@
+//! Tests of the session table: kept replies, their numbers, and notices.
+
 use super::*;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::{FrameWriter, HEADER_LENGTH};

@@ -1,3 +1,5 @@
+//! Tests of snapshots: restoring, older formats, and errors for damaged and foreign files.
+
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Applies changes of other replicas: every byte is checked, and either all changes are applied or none.
+
 use super::Store;
 use super::changes::{BEGIN, ChangeError, ChangeErrorDetails, ChangesReader, HEAD_LENGTH, VERSION};
 use super::error::StoreError;

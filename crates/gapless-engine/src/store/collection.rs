@@ -1,3 +1,5 @@
+//! `Collection`: the store's view of a collection, without its types.
+
 use super::changes::{ChangeError, ChangesReader};
 use super::error::StoreError;
 use super::hash::mix;

@@ -1,3 +1,5 @@
+//! `CounterCollection`: the collection that holds one number.
+
 use super::changes::{self, ADD, ChangeError, ChangesReader, put_varint, unzigzag, zigzag};
 use super::collection::{Collection, CollectionIdentity};
 use super::error::StoreError;

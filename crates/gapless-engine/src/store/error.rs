@@ -1,3 +1,5 @@
+//! Errors of a store.
+
 use gapless_schema::{DecodeError, EncodeError};
 
 /// Error of a store. The failed operation leaves no change.

@@ -1,3 +1,5 @@
+//! `store_object!`: makes a plain struct of fixed-length fields an object.
+
 use super::error::ObjectError;
 
 /// Field of a `store_object!` struct: integers, `bool`, floats, and arrays of them.

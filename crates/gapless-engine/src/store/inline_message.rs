@@ -1,3 +1,5 @@
+//! `InlineMessage`: an object stored as its message's bytes, read and written in place by the direct types.
+
 use super::error::ObjectError;
 use super::object::{StoreObject, message_type};
 use gapless_schema::{DecodeError, Direct, EncodeError, Message};

@@ -1,3 +1,5 @@
+//! Keys of objects in a collection.
+
 use super::changes::{ChangeError, ChangesReader, OperationHead};
 use super::hash::mix;
 use std::fmt;

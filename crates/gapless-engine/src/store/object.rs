@@ -1,3 +1,5 @@
+//! `StoreObject`: required of a stored type, with implementations for the schema layer's types.
+
 use super::error::ObjectError;
 use gapless_schema::{Encoding, Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
 

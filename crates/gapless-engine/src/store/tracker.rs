@@ -1,3 +1,5 @@
+//! `Tracker`: objects touched by the open transaction, with the data to finish or undo it.
+
 use super::error::StoreError;
 use super::object::StoreObject;
 use std::collections::VecDeque;

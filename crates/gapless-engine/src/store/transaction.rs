@@ -1,3 +1,5 @@
+//! `Transaction`: changes to the store, applied as a whole or not at all.
+
 use super::changes::{HEAD_LENGTH, VERSION};
 use super::error::StoreError;
 use super::handles::sealed::CollectionHandle;

@@ -1,3 +1,5 @@
+//! `OpenSegment`: the mapped segment that a replay reads, in the journal or in an archive.
+
 use super::view::{SegmentView, length_at};
 use crate::archived::{ArchiveFormat, ArchiveLocation};
 use crate::descriptor as d;

@@ -1,3 +1,5 @@
+//! Reading of consensus records by a replay, for `JournalReader::records` and `inspect`.
+
 use gapless_wire::{Frame, aligned_length};
 
 use super::Replay;

@@ -1,3 +1,5 @@
+//! `Offers`: the routes that the other processes of the domain serve.
+
 use super::ready::{ReadySources, WorkSource};
 use crate::presence::{OfferedInstance, OfferedRoute};
 use gapless_rpc::domain::{KnownRoute, KnownRouteState, RouteWatch};

@@ -1,3 +1,5 @@
+//! `BridgeThread`: the bridge's thread.
+
 use super::broker::BrokerClients;
 use super::calls::DomainCalls;
 use super::offers::Offers;

@@ -1,3 +1,5 @@
+//! Heartbeats, and what follows from those that come back: the state of the broker and the broker's clock.
+
 use super::{BridgeCore, CorePhase, Topic};
 use crate::broker_time::BrokerTime;
 use crate::calls_out::RecordPlace;

@@ -1,3 +1,5 @@
+//! Records of the own inbox.
+
 use super::{BridgeCore, CorePhase, Topic};
 use crate::calls_in::RequestRecord;
 use crate::effects::{BridgeError, BridgeNotice, DeliveryToken, Effect};

@@ -1,3 +1,5 @@
+//! `BridgeInput`: an event for a core.
+
 use crate::calls_out::{AppendFailure, OutgoingCall, RecordPlace};
 use crate::effects::{CallId, DeliveryToken, RequestId};
 use crate::outcome::CallOutcome;

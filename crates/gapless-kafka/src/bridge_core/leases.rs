@@ -1,3 +1,5 @@
+//! Leases: those of others and the routes that follow from them, and the own one.
+
 use super::{BridgeCore, CorePhase, Topic};
 use crate::effects::{BridgeNotice, DeliveryToken, Effect};
 use crate::peers::{LeaseChange, LeaseTime, PeerIndex, ReplacedIncarnation};

@@ -1,3 +1,5 @@
+//! The state of a bridge, for its operator.
+
 use super::{BridgeCore, CorePhase};
 use crate::record::PROTOCOL_VERSION;
 use crate::route_filter::any_matches;

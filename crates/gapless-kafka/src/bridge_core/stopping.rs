@@ -1,3 +1,5 @@
+//! A bridge that stops, is replaced, or begins again.
+
 use super::{BridgeCore, CorePhase, TopicEnd};
 use crate::effects::{BridgeError, DeliveryToken, Effect};
 use crate::record::RecordWriter;

@@ -1,3 +1,5 @@
+//! Replies: hand-over to the producer, its reports, and the repetition of those that could not be sent.
+
 use super::request_history::KnownRequest;
 use super::{CallsIn, InputContext, ReplyAddress};
 use crate::calls_out::{AppendFailure, Certainty};

@@ -1,3 +1,5 @@
+//! Hand-over of requests to the producer, and its reports.
+
 use super::inbox_queues::QueueIndex;
 use super::{AppendFailure, CallsOut, Certainty, HeldRequest, RecordPlace, cancel};
 use crate::effects::{DeliveryToken, Effect, OutgoingRecord, RequestId};

@@ -1,3 +1,5 @@
+//! Errors and log lines of librdkafka.
+
 use super::errors::BrokerError;
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;

@@ -1,3 +1,5 @@
+//! Records of one topic from an offset, without a group.
+
 use super::callbacks::{self, ErrorContext};
 use super::errors::BrokerError;
 use super::native::{self, KafkaHeader};

@@ -1,3 +1,5 @@
+//! Errors for the tests of this crate, by librdkafka's mock cluster.
+
 use super::{BrokerConnection, Producer};
 use rdkafka::bindings;
 use rdkafka::mocking::MockCluster;

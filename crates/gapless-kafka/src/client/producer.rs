@@ -1,3 +1,5 @@
+//! Sending records, with a report for each.
+
 use super::callbacks::{self, ErrorContext};
 use super::errors::BrokerError;
 use super::native::{self, RecordPersistence};

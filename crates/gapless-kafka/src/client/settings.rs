@@ -1,3 +1,5 @@
+//! Addresses, properties, options of producer and consumer.
+
 use super::errors::{BrokerError, BrokerErrorKind};
 use crate::config::{BridgeConfig, Compression};
 use rdkafka::ClientConfig;

@@ -1,3 +1,5 @@
+//! Errors that no real broker can be asked for, by librdkafka's mock cluster.
+
 #![allow(unsafe_code, reason = "a record that only foreign programs send")]
 
 use super::{

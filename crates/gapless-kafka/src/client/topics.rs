@@ -1,3 +1,5 @@
+//! Creating and describing topics; blocking, for the start.
+
 use super::callbacks::{self, ErrorContext, LoggingContext};
 use super::errors::{BrokerError, BrokerErrorKind};
 use super::settings::BrokerConnection;

@@ -1,3 +1,5 @@
+//! `WaitingTask`: the task that waits for librdkafka.
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 

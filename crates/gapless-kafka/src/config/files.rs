@@ -1,3 +1,5 @@
+//! Files that a bridge's file names: secrets, certificates, keys.
+
 use super::{BridgeConfig, SecretSource};
 use gapless_agent::regular_file;
 use std::fs::Metadata;

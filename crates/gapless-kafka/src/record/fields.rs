@@ -1,3 +1,5 @@
+//! Texts of headers: numbers, types, encodings.
+
 use super::SegmentPlace;
 use gapless_message::Encoding;
 use gapless_message::described::TypeDescription;

@@ -1,3 +1,5 @@
+//! Names of headers, bridges and topics.
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Load of `gapless bench canonical`.
+
 pub mod car;
 pub mod driver;
 pub mod form;

@@ -1,3 +1,5 @@
+//! The bus of one row: started for it in a directory of its own, and removed afterwards.
+
 use crate::commands::case::{BusCase, BusTier, CommandEncoding};
 use crate::commands::failed;
 use crate::commands::messages::{CommandForm, Counter, SbeForm, SerdeForm};

@@ -1,3 +1,5 @@
+//! Parameters of a row.
+
 use clap::ValueEnum;
 use gapless_measure::reporting::word;
 

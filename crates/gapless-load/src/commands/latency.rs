@@ -1,3 +1,5 @@
+//! Commands at a rate, each timed from its scheduled time to its answer.
+
 use crate::commands::bus_under_test::{BusPlace, BusUnderTest};
 use crate::commands::case::{BusCase, BusDrive};
 use crate::commands::load::{BusAnswer, CommandSender, headers, note, on_driver, on_driver_with};

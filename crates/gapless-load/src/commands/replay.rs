@@ -1,3 +1,5 @@
+//! Folds a whole stream, from the journal into states in memory.
+
 use crate::commands::messages::{CommandForm, SbeForm};
 use crate::commands::{check_interrupted, failed};
 use gapless_cqrs::{AggregateId as _, CommandHost, Message as _, Position};

@@ -1,3 +1,5 @@
+//! Clocks of the agents, for `gapless bench time`.
+
 use crate::time_sources::TimeSource;
 use gapless_agent::Clock;
 

@@ -1,3 +1,5 @@
+//! Messages from a client to a service and back.
+
 use super::failed;
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;

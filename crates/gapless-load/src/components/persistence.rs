@@ -1,3 +1,5 @@
+//! Appends to a journal, and replays it.
+
 use super::{failed, named};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
 use crate::histogram::LatencyHistogram;

@@ -1,3 +1,5 @@
+//! Encodes and decodes all fields of a Car.
+
 use super::{failed, named};
 use crate::Result;
 use crate::canonical::car::{

@@ -1,3 +1,5 @@
+//! Objects of a store: changed in transactions, applied on a follower, written to a snapshot.
+
 use super::{failed, named};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SERIAL_NUMBER, SbeSerial};
 use crate::histogram::LatencyHistogram;

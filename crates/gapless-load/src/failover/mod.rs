@@ -1,3 +1,5 @@
+//! Load of `gapless bench failover`.
+
 pub mod ledger;
 pub mod load;
 pub mod member;

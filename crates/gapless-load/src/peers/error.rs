@@ -1,3 +1,5 @@
+//! Errors of a system under comparison.
+
 pub type Result<T> = std::result::Result<T, PeerError>;
 
 /// An error of a system under comparison; its message is one line.

@@ -1,3 +1,5 @@
+//! A caller of Gapless, driven like the callers of other systems.
+
 use super::failed;
 use crate::Result;
 use crate::peers::PeerError;

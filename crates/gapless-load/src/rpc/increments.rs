@@ -1,3 +1,5 @@
+//! Requests and their expected replies, all written before the clock runs.
+
 /// Distinct payloads; they differ in the first byte, so that payloads of one byte are told apart.
 const DISTINCT: u64 = 64;
 

@@ -1,3 +1,5 @@
+//! Reads the contents of the journal back, outside every clock.
+
 use super::failed;
 use super::payload::{MessageTally, ReceivedMessage};
 use super::protocol::{MessageAccount, Participant};

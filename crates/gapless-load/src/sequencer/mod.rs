@@ -1,3 +1,5 @@
+//! Load of `gapless bench sequencer`.
+
 pub mod journal;
 pub mod payload;
 pub mod process;

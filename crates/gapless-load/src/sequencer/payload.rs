@@ -1,3 +1,5 @@
+//! Contents of the messages, and their account.
+
 use super::protocol::{MessageAccount, Participant};
 use gapless_client::node::Message;
 

@@ -1,3 +1,5 @@
+//! Requests to the processes of the benchmark, and their answers.
+
 use crate::Result;
 use crate::histogram::LatencyHistogram;
 use crate::sequencer::failed;

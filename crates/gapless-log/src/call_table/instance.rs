@@ -1,3 +1,5 @@
+//! The instance's side: `InstanceSide` takes requests from one caller's table and answers them.
+
 use super::layout::{DONE, REACTOR_PARKED, TAILS, UNTAKEN, latest_entry, notice_word};
 use super::{CLASSES, CallTable, CallTableShape, PREFETCHED_LENGTH, REQUEST_HEADER_LENGTH, RequestHeader, STATUS_MAX};
 use crate::Region;

@@ -1,3 +1,5 @@
+//! Layout of the two regions of a call table, and the header of a request.
+
 use crate::LogError;
 use gapless_wire::fields::{u32_at, u64_at};
 

@@ -1,3 +1,5 @@
+//! The caller's side: `CallTable` holds the regions, `OfferRings` the state of the single offering thread.
+
 #[cfg(not(loom))]
 use super::layout::{CLAIMS_MAGIC, REQUESTS_MAGIC};
 use super::layout::{DONE, REACTOR_PARKED, TAILS, UNTAKEN, latest_word, noticed};

@@ -1,3 +1,5 @@
+//! `Region` as mapped words.
+
 use super::{AtomicU64, LogError, REGION_LENGTH_MAX};
 use crate::sealed::{self, foreign, system};
 use crate::sync::Ordering;

@@ -1,3 +1,5 @@
+//! The cost of writing: into the page cache, onto the device, in sequence.
+
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;

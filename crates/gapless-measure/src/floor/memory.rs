@@ -1,3 +1,5 @@
+//! The cost of memory: ping-pong and stream between two cores, copying, reading the clock.
+
 use gapless_agent::monotonic::saturating_ns;
 use std::hint::black_box;
 use std::time::Instant;

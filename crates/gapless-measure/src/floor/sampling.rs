@@ -1,3 +1,5 @@
+//! The loop around one sample, and the two threads that most floors need.
+
 use gapless_agent::monotonic::saturating_ns;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,3 +1,5 @@
+//! The cost of a round trip and of a stream through the kernel's sockets inside one machine.
+
 use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};

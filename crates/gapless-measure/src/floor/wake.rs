@@ -1,3 +1,5 @@
+//! The cost of waking a blocked thread and of being woken by it.
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! The drawing of a plot.
+
 use plotters::prelude::*;
 
 use super::{Chart, Curves, Plot};

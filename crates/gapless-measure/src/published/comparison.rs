@@ -1,3 +1,5 @@
+//! `Comparison`: a figure of ours next to the published one.
+
 use super::{PublishedFact, RowFigure};
 use crate::Row;
 

@@ -1,3 +1,5 @@
+//! Enduro/X next to RabbitMQ: local calls against size, one way, CPU time, and a killed server.
+
 use serde_json::{Value, json};
 
 use super::{

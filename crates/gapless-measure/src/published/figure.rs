@@ -1,3 +1,5 @@
+//! `RowFigure`: where the figure that answers a fact stands in a row.
+
 use serde_json::Value;
 
 use crate::{LatencyNs, Row};

@@ -1,3 +1,5 @@
+//! Published facts: their keys, and the rows that answer them.
+
 use std::collections::HashSet;
 
 use serde_json::{Value, json};

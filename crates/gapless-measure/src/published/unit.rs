@@ -1,3 +1,5 @@
+//! `FigureUnit`: the unit of a figure, and figures as text.
+
 use serde::{Deserialize, Serialize};
 
 use crate::numbers::{grouped, rate, time};

@@ -1,3 +1,5 @@
+//! The JSON form, key by key.
+
 use serde_json::json;
 
 use super::*;

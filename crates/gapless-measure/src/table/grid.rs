@@ -1,3 +1,5 @@
+//! A table as texts, and its drawing.
+
 use std::fmt;
 
 use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};

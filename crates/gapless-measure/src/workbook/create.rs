@@ -1,3 +1,5 @@
+//! A new workbook: results, floors, the machine, and a chart of the percentiles.
+
 use std::path::Path;
 
 use rust_xlsxwriter::{Chart, ChartType, Format, Workbook, Worksheet, XlsxError};

@@ -1,3 +1,5 @@
+//! The shared functions of the readers of a workbook's parts: attributes, positions, and replacements within a text.
+
 use quick_xml::Reader;
 use quick_xml::events::BytesStart;
 

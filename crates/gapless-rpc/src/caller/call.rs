@@ -1,3 +1,5 @@
+//! `Call`: one call under way.
+
 use super::backlog::{BacklogCall, EncodedReply};
 use super::call_awaiting_route::{RouteLookup, RouteSearch, RouteTarget};
 use super::discovering_call::DiscoveringCall;

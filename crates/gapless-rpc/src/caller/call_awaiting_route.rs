@@ -1,3 +1,5 @@
+//! `CallAwaitingRoute`: a call whose route has no instance yet.
+
 use super::remote_call::RemoteCall;
 use super::routes::{LocalRoutes, WakerRegistration};
 use crate::block_on::block_on;

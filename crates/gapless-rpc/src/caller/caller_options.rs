@@ -1,3 +1,5 @@
+//! `CallerOptions`: options of a caller, with their defaults.
+
 use super::interceptor::Interceptor;
 use crate::options::{CallOptions, Waiting};
 use crate::overflow::ElasticQueueOptions;

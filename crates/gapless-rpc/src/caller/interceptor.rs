@@ -1,3 +1,5 @@
+//! `Interceptor`: a hook before and after every call of a caller.
+
 use crate::options::CallOptions;
 use crate::outcome::{CallError, Refusal};
 use std::time::Duration;

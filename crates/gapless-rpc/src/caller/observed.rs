@@ -1,3 +1,5 @@
+//! `ObservedCall`: the observers of a call, if it has any.
+
 use super::interceptor::Interceptor;
 use crate::options::CallOptions;
 use crate::outcome::{CallError, Refusal};

@@ -1,3 +1,5 @@
+//! `Caller`: calls, sends and broadcasts of one route.
+
 mod broadcasts;
 mod destination;
 mod discovery;

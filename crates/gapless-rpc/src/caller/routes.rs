@@ -1,3 +1,5 @@
+//! Lookup of served routes: `LocalRoutes` in this process, `RemoteRoutes` in others.
+
 use crate::caller::table::{RouteTable, TablelessCounters};
 use crate::local::LocalRoute;
 use crate::message::Message;

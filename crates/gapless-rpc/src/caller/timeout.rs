@@ -1,3 +1,5 @@
+//! `in_time`: a timeout for a polled condition.
+
 use gapless_agent::deadlines::Alarm;
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use std::future::poll_fn;

@@ -1,3 +1,5 @@
+//! The domain named by the environment of a process.
+
 use super::opening::{Domain, DomainOptions};
 use crate::error::RpcError;
 use crate::registry::DomainLocation;

@@ -1,3 +1,5 @@
+//! Forwarding of a request from this process: to a route here, or else to other processes.
+
 use super::membership::DomainShared;
 use crate::caller::{CallerOptions, Reach};
 use crate::local::{ForwardSupport, ForwardedRequest};

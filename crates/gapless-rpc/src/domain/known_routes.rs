@@ -1,3 +1,5 @@
+//! `KnownRoute`: routes of other processes, as far as this process knows or learns by asking.
+
 use super::opening::Domain;
 use super::route_tables::identity_of;
 use crate::error::RpcError;

@@ -1,3 +1,5 @@
+//! `DomainShared`: this process's state of a domain, for as long as it is in use.
+
 use super::route_tables::RouteTables;
 use crate::caller::routes::{LocalRoutes, RemoteRoutes};
 use crate::caller::{Caller, CallerOptions};

@@ -1,3 +1,5 @@
+//! `Domain`: opening, closing and statistics.
+
 use super::counter_files::{self, CallReading, DomainReading, InstanceReading};
 use super::membership::{DomainMembership, DomainShared};
 use super::route_builder::RouteBuilder;

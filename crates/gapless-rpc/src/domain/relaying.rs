@@ -1,3 +1,5 @@
+//! `OfferedRelay`: a route that this process serves as bytes, for instances in other domains.
+
 use super::membership::DomainShared;
 use super::opening::Domain;
 use super::route_builder::info_of;

@@ -1,3 +1,5 @@
+//! `RouteBuilder`: describes and offers a route.
+
 use super::forwarding;
 use super::membership::DomainShared;
 use super::route_control::{LocalControl, RemoteControl};

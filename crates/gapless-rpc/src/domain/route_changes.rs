@@ -1,3 +1,5 @@
+//! Suspending, resuming and draining routes of other processes.
+
 use super::known_routes::KnownRoute;
 use super::opening::Domain;
 use crate::error::RpcError;

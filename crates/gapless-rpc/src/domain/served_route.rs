@@ -1,3 +1,5 @@
+//! `ServedRoute`: a route that this process serves, to be suspended, drained or withdrawn.
+
 use super::membership::DomainShared;
 use super::route_control::RouteControl;
 use crate::error::RpcError;

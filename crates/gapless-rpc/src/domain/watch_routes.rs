@@ -1,3 +1,5 @@
+//! `RouteWatch`: a callback for changes of other processes' routes, for supervising programs.
+
 use super::opening::Domain;
 use crate::caller::routes::{RemoteRoutes as _, WakerRegistration};
 use crate::error::RpcError;

@@ -1,3 +1,5 @@
+//! `LocalCall`: a call on the caller's side: blocking, polled, as a future, or with a callback.
+
 use gapless_agent::deadlines::{DeadlineKey, Deadlines};
 use std::fmt;
 use std::future::Future;

@@ -1,3 +1,5 @@
+//! `QueueGauges`: length of a route's queue and its expired requests, for other processes to read.
+
 use gapless_agent::{CountersWriter, SharedCounter};
 use std::sync::Arc;
 

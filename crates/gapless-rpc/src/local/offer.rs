@@ -1,3 +1,5 @@
+//! `LocalOffer`: attributes that travel with a request inside the process.
+
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use std::time::Duration;
 

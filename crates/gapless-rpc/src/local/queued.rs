@@ -1,3 +1,5 @@
+//! `QueuedRequest`: a request that waits for a worker.
+
 use std::sync::Arc;
 
 use super::offer::LocalOffer;

@@ -1,3 +1,5 @@
+//! `LocalRoute`: a route inside one process, which takes requests and workers.
+
 use gapless_agent::deadlines::Deadlines;
 use std::fmt;
 use std::sync::{Arc, Weak};

@@ -1,3 +1,5 @@
+//! `spin`: spinning for a while before a thread sleeps.
+
 use crate::options::Waiting;
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 

@@ -1,3 +1,5 @@
+//! Locks, atomics and parking: the standard library's, or loom's under `--cfg loom`.
+
 #[cfg(loom)]
 pub(super) use loom::{
     sync::{

@@ -1,3 +1,5 @@
+//! `LocalWorker`: pulls requests out of a route, as a blocking thread or a task of any executor.
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;

@@ -1,3 +1,5 @@
+//! The records of one class: the oldest in memory, those after them on disk, the newest in memory again.
+
 use crate::overflow::block::Block;
 use crate::overflow::options::QueueSizes;
 use std::collections::VecDeque;

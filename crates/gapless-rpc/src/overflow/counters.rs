@@ -1,3 +1,5 @@
+//! `OverflowCounters`: the counters of an elastic queue.
+
 /// Content of an elastic queue, and its history since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

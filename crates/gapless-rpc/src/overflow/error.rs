@@ -1,3 +1,5 @@
+//! `OverflowError`: refused and lost records of an elastic queue; `OptionsError`: invalid options.
+
 use crate::overflow::priority::Priority;
 use gapless_journal::JournalError;
 use std::path::PathBuf;

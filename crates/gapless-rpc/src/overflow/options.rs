@@ -1,3 +1,5 @@
+//! Options of an elastic queue, and the sizes derived from them.
+
 use crate::overflow::block::Block;
 use crate::overflow::error::OptionsError;
 use crate::overflow::priority::Priority;

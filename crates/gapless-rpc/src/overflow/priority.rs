@@ -1,3 +1,5 @@
+//! `Priority`: the four classes.
+
 /// Urgency. Classes are served 8 : 4 : 2 : 1 while all have work, so none starves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

@@ -1,3 +1,5 @@
+//! State shared by the users of a queue and its helper thread.
+
 use crate::overflow::options::{NoticeReceiver, QueueSizes};
 use crate::overflow::state::SpillState;
 use gapless_journal::Disk;

@@ -1,3 +1,5 @@
+//! Status of a reply, and the bodies of replies other than the handler's.
+
 use crate::message::version::OLDER_MAX;
 use crate::outcome::Refusal;
 use gapless_log::call_table::STATUS_MAX;

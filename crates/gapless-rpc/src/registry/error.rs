@@ -1,3 +1,5 @@
+//! Errors of a domain.
+
 use gapless_message::route_name::RouteNameError;
 
 #[derive(Debug, thiserror::Error)]

@@ -1,3 +1,5 @@
+//! `identify`: the operating system's identity of the peer of a connection, and its pidfd.
+
 use crate::registry::error::RegistryError;
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags, poll};

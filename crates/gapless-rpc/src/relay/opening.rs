@@ -1,3 +1,5 @@
+//! `RelayBuilder` and `Relay`: a route served as bytes.
+
 use super::request::RelayedRequest;
 use crate::domain::{Domain, OfferedRelay};
 use crate::error::RpcError;

@@ -1,3 +1,5 @@
+//! `RelayedCaller`: calls a route of this domain with encoded requests.
+
 use crate::caller::{Call, Caller, RelayedBytes};
 use crate::context::Headers;
 use crate::domain::Domain;

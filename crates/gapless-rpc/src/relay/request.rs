@@ -1,3 +1,5 @@
+//! `RelayedRequest`: a request that a relay has taken.
+
 use crate::context::{CallerIdentity, Headers, RemoteCaller as _};
 use crate::domain::OfferedRelay;
 use crate::message::described::TypeDescription;

@@ -1,3 +1,5 @@
+//! `ServedRoutes`: the serving half of a domain: the routes of this process, and the callers whose tables are attached.
+
 use crate::context::{CallerAddress, CallerIdentity, CallerWithDomain, DomainHandle};
 use crate::message::described::TypeKey;
 use crate::registry::{

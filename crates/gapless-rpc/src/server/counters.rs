@@ -1,3 +1,6 @@
+//! `InstanceCounters`: counters of an instance of a route, in memory, for a counter file of its domain; one relaxed
+//! addition each.
+
 use crate::error::RpcError;
 use crate::local::QueueGauges;
 use crate::protocol::status::ReplyStatus;

@@ -1,3 +1,5 @@
+//! `ServerInterceptor`: a hook before and after a route's handler.
+
 use super::request_processor::{HandlerOutput, HandlerResult};
 use crate::context::CallContext;
 use crate::outcome::{Refusal, Rejection};

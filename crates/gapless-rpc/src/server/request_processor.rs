@@ -1,3 +1,5 @@
+//! `RequestProcessor`: from the encoded request of another process to its encoded reply.
+
 use super::counters::InstanceCounters;
 use crate::context::{CallContext, Cancellation, Headers};
 use crate::local::{IncomingRequest, ReplySender};

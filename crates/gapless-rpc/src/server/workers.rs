@@ -1,3 +1,5 @@
+//! `Workers`: the threads and tasks of one instance of a route that pull requests of other processes.
+
 use super::request_processor::{RequestProcessor, WorkerBuffers};
 use crate::error::RpcError;
 use crate::message::Message;

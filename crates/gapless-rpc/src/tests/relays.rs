@@ -1,3 +1,5 @@
+//! A relay that stands for instances elsewhere, next to ordinary instances.
+
 use super::*;
 use crate::registry::Instance;
 

@@ -1,3 +1,5 @@
+//! Reads the `<enum>`s and `<set>`s of a schema.
+
 use std::collections::HashMap;
 use std::rc::Rc;
 

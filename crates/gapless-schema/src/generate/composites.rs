@@ -1,3 +1,5 @@
+//! Reads the `<composite>`s of a schema.
+
 use std::collections::HashSet;
 use std::rc::Rc;
 

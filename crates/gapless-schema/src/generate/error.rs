@@ -1,3 +1,5 @@
+//! `SchemaError`: an error in a schema, with its place.
+
 use std::path::PathBuf;
 use std::rc::Rc;
 

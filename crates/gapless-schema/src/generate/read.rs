@@ -1,3 +1,6 @@
+//! Reads a schema file as a `Schema`: the root element, the message header, and the messages with their groups and
+//! data.
+
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 

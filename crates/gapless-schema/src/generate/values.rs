@@ -1,3 +1,5 @@
+//! Reads numbers, offsets and notes in attributes, for all parts of a schema.
+
 use super::error::{Location, SchemaError};
 use super::model::{ElementNotes, NumberValue, Primitive};
 use super::xml::Element;

@@ -1,3 +1,5 @@
+//! `Writer`, which appends protobuf fields to a buffer and remembers whether they fitted.
+
 use super::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 use crate::EncodeError;
 

@@ -1,3 +1,5 @@
+//! `Tail`, the unwritten part of a buffer.
+
 use crate::EncodeError;
 use crate::error::cold;
 

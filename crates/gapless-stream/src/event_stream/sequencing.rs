@@ -1,3 +1,5 @@
+//! Starting a stream that sequences frames: recovers the sequencer and starts its agents.
+
 use super::builder::{Journaling, StreamBuilder, StreamRole};
 use super::carried_frames;
 use super::{EventStream, StreamRecovery};

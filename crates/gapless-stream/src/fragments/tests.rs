@@ -1,3 +1,5 @@
+//! Collecting the parts of messages, with and without free memory.
+
 use super::*;
 use gapless_wire::FrameWriter;
 

@@ -1,3 +1,5 @@
+//! Answers to frames that are not appended, passed to the service.
+
 use super::Ingress;
 use crate::messages::ResponderMessage;
 use crate::sequencer::Decision;

@@ -1,3 +1,5 @@
+//! Commands of the operator, handled like those of the API.
+
 use super::Ingress;
 use crate::StreamError;
 use gapless_client::control_messages::{ControlCommand, ControlOutcome, ControlStatus};

@@ -1,3 +1,5 @@
+//! The sequencer's own frames: requests of the service or the stream's owner, due timers, expired sessions.
+
 use super::Ingress;
 use crate::StreamError;
 use crate::messages::SequencerRequest;

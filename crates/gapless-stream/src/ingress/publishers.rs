@@ -1,3 +1,6 @@
+//! The publishers of an `Ingress`: connecting them, how much each may send now, and removing one whose ring is
+//! unusable.
+
 use super::Ingress;
 use crate::messages::{PublisherEvent, ResponderMessage};
 use gapless_client::throttle::TokenBucket;

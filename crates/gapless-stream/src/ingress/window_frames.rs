@@ -1,3 +1,5 @@
+//! Appended frames that the window still keeps, for the agent of a cluster's member that owns the `Ingress`.
+
 use super::Ingress;
 use gapless_log::LogError;
 

@@ -1,3 +1,5 @@
+//! `PacketNetwork`: configuration of the packet ports of a sequencer, and creation of their agents.
+
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, SharedStatus, WelcomeFacts};
 use super::feed_sender::{FeedCounters, FeedSender, FeedSenderOptions};
 use super::gateway::Gateway;

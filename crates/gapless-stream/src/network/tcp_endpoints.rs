@@ -1,3 +1,5 @@
+//! `TcpNetwork`: configuration of the TCP ports of a sequencer, and creation of their agents.
+
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions};
 use super::endpoints::ServedStream;
 use super::soup_server::{SoupServer, SoupServerCounters, SoupServerOptions, SoupSource};

@@ -1,3 +1,5 @@
+//! From a stream's file to its options.
+
 use super::{EventStreamOptions, message_length_within};
 use crate::StreamError;
 use crate::network::TcpNetwork;

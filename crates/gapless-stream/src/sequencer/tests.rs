@@ -1,3 +1,5 @@
+//! Decisions on each frame, the sequencer's state, and that a fold of the stream gives the same state.
+
 use super::*;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length, mark, stamp};
 

@@ -1,3 +1,5 @@
+//! Checks across options and against the machine.
+
 use super::SupervisorConfig;
 use super::process::{CpusConfig, Dependency, InvalidProcess, ProcessConfig, Readiness, RestartPolicy, StopSignal};
 use crate::launch::is_input;

@@ -1,3 +1,5 @@
+//! `ProcessConfig`: options of one process.
+
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
 use std::collections::BTreeSet;

@@ -1,3 +1,5 @@
+//! Parser of the configuration file.
+
 use super::process::{
     CpusConfig, Dependency, DependencyStage, InvalidProcess, PingConfig, ProcessConfig, Readiness, ReloadConfig,
     RestartConfig, RestartPolicy, StopConfig, StopSignal, UserConfig,

@@ -1,3 +1,5 @@
+//! Valid configurations, and error messages of invalid ones.
+
 use super::SupervisorConfig;
 use super::process::{CpusConfig, Dependency, DependencyStage, Readiness, RestartPolicy, StopSignal};
 use crate::state_directory::StateDirectory;

@@ -1,3 +1,5 @@
+//! `ControlClient`: connection of a command to a supervisor.
+
 use super::protocol::{InstanceStatus, SupervisorAnswer, SupervisorRequest, SupervisorStatus, VERSION};
 use crate::error::SupervisorError;
 use crate::packets::{Packets, UNREADABLE_PACKET};

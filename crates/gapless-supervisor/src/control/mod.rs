@@ -1,3 +1,5 @@
+//! Protocol between operators' commands and the supervisor, and its client side.
+
 mod client;
 mod offline;
 pub mod protocol;

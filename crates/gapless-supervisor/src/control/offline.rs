@@ -1,3 +1,5 @@
+//! `status_of_files`: status without a running supervisor.
+
 use super::client::SupervisionStatus;
 use super::protocol::{InstanceCondition, InstanceStatus, SupervisorStatus};
 use crate::clock::now_ns;

@@ -1,3 +1,5 @@
+//! `end_all`: shuts down all instances, and then the supervisor and its guardian.
+
 use super::client::ControlClient;
 use super::protocol::{SupervisorAnswer, SupervisorRequest};
 use super::startup::is_any_role_running;

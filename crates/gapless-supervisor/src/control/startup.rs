@@ -1,3 +1,5 @@
+//! `take_charge`: puts a configuration in force and makes sure that it is supervised.
+
 use super::client::ControlClient;
 use super::protocol::SupervisorRequest;
 use crate::config::SupervisorConfig;

@@ -1,3 +1,5 @@
+//! Carries out the actions of the rules.
+
 use super::launch_plans::{launch_plan, log};
 use super::persistence::{PersistentState, STATE_VERSION, key};
 use super::readiness::ReadinessProbe;

@@ -1,3 +1,5 @@
+//! `Connections`: the control socket and its connections.
+
 use crate::config::SupervisorConfig;
 use crate::control::UPGRADE_ADVICE;
 use crate::control::protocol::{SupervisorAnswer, SupervisorRequest, VERSION};

@@ -1,3 +1,5 @@
+//! Applies replaced configurations, programs and inputs.
+
 use super::changed_files::{FileChange, FileVersion, StartedVersions};
 use super::connections::REASON_CHARACTERS_MAX;
 use super::launch_plans;

@@ -1,3 +1,5 @@
+//! Liveness of the guardian and reachability of the control socket, checked once a second.
+
 use super::service::SupervisorDriver;
 use crate::guardian::protocol::GuardianRequest;
 use crate::silence::ASK_INTERVAL;

@@ -1,3 +1,5 @@
+//! Derives the launch plan of an instance from the configuration.
+
 use crate::config::SupervisorConfig;
 use crate::config::process::{CpusConfig, ProcessConfig, UserConfig};
 use crate::instance_name::InstanceName;

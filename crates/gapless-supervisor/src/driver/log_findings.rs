@@ -1,3 +1,5 @@
+//! Reports findings of the log keeper once, and shows them while they last.
+
 use super::service::SupervisorDriver;
 use crate::control::protocol::SupervisorEvent;
 use crate::logs::LogFinding;

@@ -1,3 +1,5 @@
+//! Passes notifications of instances to the rules.
+
 use super::notify_sockets::Notification;
 use super::persistence::key;
 use super::service::SupervisorDriver;

@@ -1,3 +1,5 @@
+//! `PersistentState`: persistent state of the supervisor.
+
 use super::changed_files::StartedVersions;
 use crate::control::protocol::EventRecord;
 use crate::error::SupervisorError;

@@ -1,3 +1,5 @@
+//! `PollBackoff`: poll times with growing intervals.
+
 const FIRST_NS: u64 = 1_000_000;
 
 /// Next time of a poll whose interval grows.

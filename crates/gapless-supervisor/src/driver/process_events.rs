@@ -1,3 +1,5 @@
+//! Handles events of processes: reports of the guardian, pidfds and probes.
+
 use super::launch_plans::log;
 use super::persistence::{key, last_lines};
 use super::service::SupervisorDriver;

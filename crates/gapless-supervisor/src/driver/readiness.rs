@@ -1,3 +1,5 @@
+//! `ReadinessProbe`: polls for the readiness of an instance.
+
 use super::poll_backoff::PollBackoff;
 use crate::config::process::Readiness;
 use crate::error::is_shortage_here;

@@ -1,3 +1,5 @@
+//! Answers the requests of commands.
+
 use super::connections::Permission;
 use super::launch_plans::log;
 use super::persistence::{InstanceNotes, key};

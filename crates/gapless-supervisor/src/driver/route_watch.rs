@@ -1,3 +1,5 @@
+//! Exchange with the thread of `RouteObserver`: what to watch, and its reports.
+
 use super::routes::{RouteObserver, WatchRequest, WatchRequests, WatcherReport};
 use super::service::SupervisorDriver;
 use crate::config::process::{ProcessConfig, Readiness};

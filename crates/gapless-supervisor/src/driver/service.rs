@@ -1,3 +1,5 @@
+//! `run`: the supervisor process, on one thread.
+
 use super::changed_files::{ChangedFiles, FileVersion};
 use super::connections::Connections;
 use super::notify_sockets::NotifySockets;

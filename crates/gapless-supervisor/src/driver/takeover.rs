@@ -1,3 +1,6 @@
+//! Adopts running instances after a restart of the supervisor or the guardian, and finds those that ended in the
+//! meantime.
+
 use super::service::SupervisorDriver;
 use super::watched_instance::{WatchedInstance, has_survivors, pidfd_of};
 use crate::clock::now_ns;

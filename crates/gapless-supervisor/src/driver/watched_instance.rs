@@ -1,3 +1,5 @@
+//! `WatchedInstance`: a requested or running process, until it and all of its descendants have ended.
+
 use super::readiness::ReadinessProbe;
 use super::standby_probe::StandbyProbe;
 use crate::config::process::StopSignal;

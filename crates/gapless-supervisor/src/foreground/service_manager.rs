@@ -1,3 +1,5 @@
+//! `ServiceManager`: client of `sd_notify`.
+
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -1,3 +1,5 @@
+//! `ForegroundSignals`: requests to a command in the foreground by signals, and reaping of orphans as process 1.
+
 use crate::error::SupervisorError;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{WaitOptions, wait};

@@ -1,3 +1,5 @@
+//! `Children`: forked instances, with the ends of those that the supervisor has not acknowledged yet.
+
 use super::protocol::ChildReport;
 use crate::end_status::EndStatus;
 use crate::error::SupervisorError;

@@ -1,3 +1,5 @@
+//! `GuardianClient`: connection of the supervisor to the guardian.
+
 use super::detached::{self, PAUSE, Starter};
 use super::protocol::{ChildReport, GuardianMessage, GuardianRequest, VERSION};
 use crate::error::SupervisorError;

@@ -1,3 +1,5 @@
+//! `Conversation`: connection of a supervisor, on the guardian's side.
+
 use super::protocol::{CHILDREN_PER_PACKET, ChildReport, GuardianMessage, GuardianRequest, VERSION};
 use crate::packets::{PacketPoll, Packets};
 use gapless_agent::fault::crash_point;

@@ -1,3 +1,5 @@
+//! Starts a guardian as a daemon: `start_if_missing` runs an intermediate process, which calls `start_detached`.
+
 use crate::error::SupervisorError;
 use crate::role::{ProcessRole, RoleCommand};
 use crate::state_directory::{Holder, RoleLock, StateDirectory, files};

@@ -1,3 +1,5 @@
+//! Resource limits and identity of an instance.
+
 use crate::control_groups;
 use crate::error::SupervisorError;
 use crate::instance_name::InstanceName;

@@ -1,3 +1,5 @@
+//! Resets signals to the state of a fresh process: none blocked, none ignored.
+
 use crate::error::SupervisorError;
 use nix::sys::signal::SigSet;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Standard input of an instance: a file, or `/dev/null`.
+
 use crate::error::SupervisorError;
 use crate::state_directory::LaunchPlan;
 use rustix::fs::{FileType, Mode, OFlags};

@@ -1,3 +1,5 @@
+//! Address of the notification socket for an instance.
+
 use super::NOTIFY_VARIABLE;
 use crate::error::SupervisorError;
 use crate::state_directory::LaunchPlan;

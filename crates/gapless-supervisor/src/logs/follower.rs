@@ -1,3 +1,5 @@
+//! `LogFollower`: reads a log from a position, across rotations.
+
 use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, kept};
 use rustix::fs::OFlags;
 use std::fs::File;

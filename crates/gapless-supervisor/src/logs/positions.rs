@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Limit of rotated files; files with higher numbers belong to others and are ignored.
 pub const LOGS_KEPT_MAX: u32 = 100;
 const LOCK_TRY_INTERVAL: Duration = Duration::from_millis(1);
-/// A rotation and a read of a busy machine end in time. Whoever holds the lock for longer is hostile: it is passed over.
+/// Longer than a rotation or a read takes on a busy machine. A process that keeps the lock for longer is passed over.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// Wait of a thread with other work.
 const LOCK_WAIT_SHORT: Duration = Duration::from_millis(100);

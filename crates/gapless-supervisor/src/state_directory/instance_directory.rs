@@ -1,3 +1,5 @@
+//! `InstanceDirectory`: files of one instance.
+
 use super::files::{self, PRIVATE_FILE, make_directory};
 use super::holder::{AllowedHolders, Holder};
 use super::launch_plan::{LaunchFailure, LaunchPlan};

@@ -1,3 +1,5 @@
+//! `LaunchPlan`: written before an instance is started.
+
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
 use serde::{Deserialize, Serialize};

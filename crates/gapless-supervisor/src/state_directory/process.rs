@@ -1,3 +1,5 @@
+//! `ProcessIdentity`: identity of a process that is safe from reuse of its process id.
+
 use crate::error::SupervisorError;
 use gapless_agent::counters::descriptor::process_namespace;
 use gapless_agent::monotonic::{boottime_ns, boottime_offset_ns};

@@ -1,3 +1,5 @@
+//! The state directory as a whole: modes, locks, instances.
+
 use super::*;
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::{until, until_some};

@@ -1,3 +1,5 @@
+//! Commands of an operator, and replacement of the configuration.
+
 use super::Supervision;
 use super::event::{OperatorCommand, OperatorCommandError, ProcessAction};
 use super::process::{PersistentProcess, SupervisedProcess};

@@ -1,3 +1,5 @@
+//! Inputs and outputs of a `Supervision`: `ProcessEvent`s and `OperatorCommand`s in, `ProcessAction`s out.
+
 use super::instance::InstanceEnd;
 use crate::config::process::StopSignal;
 use crate::instance_name::InstanceName;

@@ -1,3 +1,5 @@
+//! `InstanceState`: one instance of a process, its progress and its persistent state.
+
 use crate::config::process::{DependencyStage, RestartConfig, RestartPolicy};
 use crate::end_status::EndStatus;
 use serde::{Deserialize, Serialize};

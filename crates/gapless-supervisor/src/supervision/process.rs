@@ -1,3 +1,5 @@
+//! `SupervisedProcess`: one configured process with its instances.
+
 use super::instance::{InstanceState, PersistentInstance};
 use crate::config::process::{DependencyStage, ProcessConfig, RestartConfig, RestartPolicy};
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Tests of the rules: fixed sequences of events, and random ones.
+
 use super::event::{OperatorCommand, OperatorCommandError, ProcessAction, ProcessEvent};
 use super::instance::{InstanceEnd, InstanceProgress};
 use super::{PersistentSupervision, Supervision};

@@ -1,3 +1,5 @@
+//! Connecting to a service that admits publishers.
+
 pub mod shared_memory;
 pub mod tcp;
 

@@ -1,3 +1,5 @@
+//! `Datagrams`: the interface of a carrier of packets, and the packets that every carrier refuses.
+
 use super::route::{Route, RouteTooNarrow};
 use rustix::fd::BorrowedFd;
 use std::io;

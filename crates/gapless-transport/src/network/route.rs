@@ -1,3 +1,5 @@
+//! `Route`: outgoing interface of packets, and the longest packet that it carries.
+
 use gapless_agent::regular_file::read_text;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{getsockopt, sockopt};

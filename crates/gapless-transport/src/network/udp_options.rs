@@ -1,3 +1,5 @@
+//! `UdpOptions`: local address, multicast group and buffer sizes of a socket; and creating it.
+
 use super::route::interface_of;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};

@@ -1,3 +1,5 @@
+//! `Address`: address of a connection, and its text form.
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

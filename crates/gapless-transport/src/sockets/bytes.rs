@@ -1,3 +1,5 @@
+//! Common parts of all carriers of bytes: `SocketRead`, the result of a read, and checking for a connecting peer.
+
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use std::io;

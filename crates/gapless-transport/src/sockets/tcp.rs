@@ -1,3 +1,5 @@
+//! `TcpSocket`: bytes over a TCP connection.
+
 use super::bytes::{SocketRead, check_connecting};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;

@@ -1,3 +1,5 @@
+//! Packets written by hand, every way to be cut short, and the limits of the writer.
+
 use super::*;
 
 const TWO_MESSAGES: &[u8] = b"FEED      \x01\x02\x03\x04\x05\x06\x07\x08\x00\x02\x00\x03abc\x00\x00";

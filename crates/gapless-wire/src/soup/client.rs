@@ -1,3 +1,5 @@
+//! Packets of a client.
+
 use super::field::{feed_session_field, read_feed_session, read_sequence, sequence_field};
 use super::{
     DEBUG, Dialect, Field, HEADER_LENGTH, LOGIN_LENGTH, RawPacket, SEQUENCED_HEADER_LENGTH, SoupError, header,

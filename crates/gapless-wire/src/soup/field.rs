@@ -1,3 +1,5 @@
+//! Fields of fixed length: text padded with spaces.
+
 use super::{SEQUENCE_LENGTH, SoupError};
 use crate::feed_session::FeedSession;
 use std::fmt;

@@ -1,3 +1,5 @@
+//! Packets of a server.
+
 use super::field::{feed_session_field, read_feed_session, read_sequence, sequence_field};
 use super::{
     DEBUG, Dialect, HEADER_LENGTH, LOGIN_ACCEPTED_LENGTH, LOGIN_REJECTED_LENGTH, RawPacket, SEQUENCED_HEADER_LENGTH,

@@ -1,3 +1,5 @@
+//! Packets written by hand, streams cut anywhere, hostile lengths and fields, and a hidden password.
+
 use super::*;
 
 const LIMIT: usize = 64;

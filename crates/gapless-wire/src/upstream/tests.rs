@@ -1,3 +1,5 @@
+//! Every packet is read as it was written; no damage goes unnoticed.
+
 use super::*;
 
 fn samples() -> Vec<UpstreamPacket<'static>> {

@@ -1,3 +1,5 @@
+//! The options of `gapless bench rpc curve`.
+
 use crate::Result;
 use clap::{Args, ValueEnum as _};
 use gapless_load::rpc::subject::{RpcSystem, WaitMode};

@@ -1,3 +1,5 @@
+//! The results of an earlier run next to these: each figure by the same figure then.
+
 use super::refused;
 use super::rows::curve;
 use crate::{BenchError, Result};

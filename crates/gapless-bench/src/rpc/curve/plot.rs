@@ -1,3 +1,5 @@
+//! The two pictures: calls a second, and messages a second one way, against size, all curves in each.
+
 use super::rows::curve;
 use crate::Result;
 use gapless_measure::plot::{Curve, add_point};

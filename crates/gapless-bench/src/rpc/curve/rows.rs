@@ -1,3 +1,5 @@
+//! The rows of the report, and the keys that tell them apart.
+
 use crate::rpc::rpc_under_test::{CpuTimes, OneWayStream, RpcUnderTest};
 use gapless_load::rpc::exchange::CallTotals;
 use gapless_load::rpc::subject::RpcSystem;

@@ -1,3 +1,5 @@
+//! Text that is printed: the sizes that are usually stated, their floors, and notes.
+
 use super::arguments::SIZES_SHOWN;
 use super::earlier::RATIO;
 use super::rows::{of_config, what};

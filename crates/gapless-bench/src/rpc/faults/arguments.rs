@@ -1,3 +1,5 @@
+//! The options of `gapless bench rpc faults`.
+
 use super::KillLimit;
 use super::killing::new_seed;
 use clap::Args;

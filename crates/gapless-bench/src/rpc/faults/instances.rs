@@ -1,3 +1,5 @@
+//! The instances of a route, each a process, and their callers.
+
 use super::killing::{Death, KillDice, Victims, kill};
 use crate::rpc::NAME;
 use gapless_load::rpc::faults::calling::caller_of;

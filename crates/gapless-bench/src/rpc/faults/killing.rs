@@ -1,3 +1,5 @@
+//! A process dies at a random moment; when the kernel says so.
+
 use crate::rpc::failed;
 use gapless_load::rpc::faults::traffic::FaultCaller;
 use gapless_measure::Row;

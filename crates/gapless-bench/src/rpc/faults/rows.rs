@@ -1,3 +1,5 @@
+//! Rows of the report, made of the callers' observations and the times of death.
+
 use super::CALLERS;
 use super::killing::{Death, Kill};
 use super::rabbitmq::BrokerVictim;

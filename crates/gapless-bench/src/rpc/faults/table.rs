@@ -1,3 +1,5 @@
+//! The printed table and the picture.
+
 use super::FaultsPlan;
 use super::rows::TARGET_P99_NS;
 use gapless_load::rpc::faults::serving::{WORK, WORKERS};

@@ -1,3 +1,5 @@
+//! The options of `gapless bench rpc payloads`.
+
 use clap::Args;
 use gapless_measure::Result;
 use std::time::Duration;

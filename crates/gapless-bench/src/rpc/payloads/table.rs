@@ -1,3 +1,5 @@
+//! The printed table and the picture.
+
 use super::PayloadsPlan;
 use gapless_load::rpc::payloads::served::{SLOTS, WORKERS};
 use gapless_measure::Result;

@@ -1,3 +1,5 @@
+//! The options of `gapless bench rpc scenarios`.
+
 use clap::Args;
 use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{BenchError, Result};

@@ -1,3 +1,5 @@
+//! The printed table and the picture.
+
 use super::ScenariosPlan;
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, PERCENTILE_LABEL, config_number, number, of_config, percentiles};

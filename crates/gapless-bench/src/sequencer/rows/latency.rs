@@ -1,3 +1,5 @@
+//! Round trips from a node to the sequencer and back, one message in flight.
+
 use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};

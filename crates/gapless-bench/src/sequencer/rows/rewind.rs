@@ -1,3 +1,5 @@
+//! A late joiner reads everything from the first frame, while a live node goes on at a modest rate.
+
 use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream};
 use crate::Result;
 use crate::histogram::RecordedRun;

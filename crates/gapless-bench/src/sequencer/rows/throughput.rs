@@ -1,3 +1,5 @@
+//! Nodes that publish as fast as they can, each of which reads everything.
+
 use super::{FinishedRow, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
 use crate::Result;
 use crate::child_process::{Child, receive_all};

@@ -1,3 +1,5 @@
+//! `gapless bridge`: offers routes of other machines in the domain of this one.
+
 #[cfg(feature = "kafka")]
 mod status;
 #[cfg(feature = "kafka")]

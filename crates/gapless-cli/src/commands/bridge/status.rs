@@ -1,3 +1,5 @@
+//! `gapless bridge status`: status of the running bridges of a domain, asked on their hidden route.
+
 use super::StatusArguments;
 use super::text::in_text;
 use crate::commands::call_end::{as_json, in_one_line, shown};

@@ -1,3 +1,5 @@
+//! The status of bridges as text.
+
 use crate::commands::routes::text::{cell, table};
 use crate::commands::supervisor::text::duration;
 use crate::printable::escaped;

@@ -1,3 +1,5 @@
+//! `gapless cluster add`.
+
 use super::file::{OwnEntry, listed, rewritten};
 use super::leading::{change, leading};
 use super::member::MemberFile;

@@ -1,3 +1,5 @@
+//! Makes the file of a new member from that of another; entries that are common to all members are copied.
+
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::MemberReport;
 use std::fmt::Write;

@@ -1,3 +1,5 @@
+//! Finds the leader among several members, which takes all changes.
+
 use super::member::MemberFile;
 use gapless_cluster::member::control::{AdminAnswer, AdminRequest, StatusReport};
 use std::error::Error;

@@ -1,3 +1,5 @@
+//! Addresses the member of a command, and sends it requests.
+
 use clap::Args;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{AdminAnswer, AdminRequest, StatusReport, ask, ask_within};

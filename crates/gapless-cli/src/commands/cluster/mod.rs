@@ -1,3 +1,5 @@
+//! `gapless cluster`: members of a replicated stream.
+
 mod add;
 mod file;
 mod leading;

@@ -1,3 +1,5 @@
+//! `gapless cluster new`.
+
 use crate::commands::{CommandResult, UsageError, print};
 use clap::Args;
 use gapless_agent::checked_file;

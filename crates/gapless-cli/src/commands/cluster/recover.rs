@@ -1,3 +1,5 @@
+//! `gapless cluster recover`.
+
 use super::file::{OwnEntry, rewritten};
 use super::member::MemberFile;
 use crate::commands::{CommandResult, UsageError, print};

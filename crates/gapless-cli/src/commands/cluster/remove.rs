@@ -1,3 +1,5 @@
+//! `gapless cluster remove`.
+
 use super::leading::{change, leading};
 use super::member::{MemberFile, MemberFileList};
 use crate::commands::{CommandResult, print};

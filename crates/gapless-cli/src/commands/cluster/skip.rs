@@ -1,3 +1,5 @@
+//! `gapless cluster skip`.
+
 use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_agent::regular_file::read_text;

@@ -1,3 +1,5 @@
+//! `gapless cluster snapshot`.
+
 use super::member::MemberFile;
 use crate::commands::{CommandResult, print};
 use clap::Args;

@@ -1,3 +1,5 @@
+//! `gapless cluster start`.
+
 use super::member::MemberFile;
 use crate::commands::{CommandResult, announce, interrupt};
 use clap::Args;

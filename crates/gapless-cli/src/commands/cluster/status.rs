@@ -1,3 +1,5 @@
+//! `gapless cluster status`.
+
 use super::member::{MemberFile, NoMemberError};
 use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{CommandResult, ExitError, NOT_RUNNING, UNHEALTHY, interrupt, is_printed};

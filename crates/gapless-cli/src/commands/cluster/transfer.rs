@@ -1,3 +1,5 @@
+//! `gapless cluster transfer`.
+
 use super::leading::{change, leading};
 use super::member::MemberFileList;
 use crate::commands::{CommandResult, print};

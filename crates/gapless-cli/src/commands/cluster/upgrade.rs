@@ -1,3 +1,5 @@
+//! `gapless cluster upgrade`.
+
 use super::leading::{change, leading};
 use super::member::MemberFileList;
 use crate::commands::{CommandResult, print};

@@ -1,3 +1,5 @@
+//! `gapless events archive`.
+
 use crate::commands::{CommandResult, print};
 use clap::Args;
 use gapless_cqrs::EventDirectory;

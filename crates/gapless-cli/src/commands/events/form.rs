@@ -1,3 +1,5 @@
+//! An event as a line or as a JSON object.
+
 use crate::printable::escaped;
 use gapless_cqrs::events::RecordedTransaction;
 use gapless_cqrs::{RecordedEvent, TypeKey, TypeNames};

@@ -1,3 +1,5 @@
+//! `gapless events ls`.
+
 use super::selecting::EventFilters;
 use super::{form, open};
 use crate::commands::{CommandResult, print, to_stderr};

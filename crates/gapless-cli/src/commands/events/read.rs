@@ -1,3 +1,5 @@
+//! `gapless events read`.
+
 use super::selecting::EventFilters;
 use super::{form, open};
 use crate::commands::pipe::{discard_output, is_reader_gone};

@@ -1,3 +1,5 @@
+//! Selection of events by options.
+
 use crate::commands::UsageError;
 use clap::Args;
 use gapless_cqrs::directory::Selection;

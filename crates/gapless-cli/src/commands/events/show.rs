@@ -1,3 +1,5 @@
+//! `gapless events show`.
+
 use super::selecting::first;
 use super::{form, open};
 use crate::commands::{CommandResult, print};

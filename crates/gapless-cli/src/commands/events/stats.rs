@@ -1,3 +1,5 @@
+//! `gapless events stats`.
+
 use super::open;
 use crate::commands::{CommandResult, print};
 use crate::printable::escaped;

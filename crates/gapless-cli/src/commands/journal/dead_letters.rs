@@ -1,3 +1,5 @@
+//! `gapless journal dead-letters`.
+
 use super::directory::layout_of;
 use crate::commands::{CommandResult, print, to_stderr};
 use crate::printable::escaped;

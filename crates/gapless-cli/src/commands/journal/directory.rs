@@ -1,3 +1,5 @@
+//! Resolves the directory of a command: that of a service, a stream or a member, or the journal in it.
+
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::holds_journal;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! `gapless journal dump`.
+
 use super::directory::journal_of;
 use super::frames::FrameForm;
 use crate::commands::{CommandResult, check_order, closed_is_fine};

@@ -1,3 +1,5 @@
+//! A frame as a line or as a JSON object.
+
 use crate::printable::escaped;
 use clap::Args;
 use gapless_stream::logger::{encoding_name, hexadecimal, kind_name, utc};

@@ -1,3 +1,5 @@
+//! `gapless journal info`.
+
 use super::directory::{journal_of, snapshot_sequences};
 use crate::commands::{CommandResult, print};
 use clap::Args;

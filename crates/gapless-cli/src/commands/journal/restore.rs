@@ -1,3 +1,5 @@
+//! `gapless journal restore`.
+
 use super::directory::layout_of;
 use crate::commands::{CommandResult, print};
 use clap::Args;

@@ -1,3 +1,5 @@
+//! `gapless journal skip`.
+
 use super::directory::layout_of;
 use crate::commands::{CommandResult, print};
 use clap::Args;

@@ -1,3 +1,5 @@
+//! `gapless journal tail`.
+
 use super::directory::journal_of;
 use super::frames::FrameForm;
 use crate::commands::pipe::{discard_output, is_reader_gone};

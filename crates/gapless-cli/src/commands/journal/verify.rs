@@ -1,3 +1,5 @@
+//! `gapless journal verify`.
+
 use super::directory::{journal_of, layout_of};
 use crate::commands::{CommandResult, ExitError, print};
 use clap::Args;

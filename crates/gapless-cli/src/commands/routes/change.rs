@@ -1,3 +1,5 @@
+//! `gapless routes suspend`, `resume` and `drain`: change the routes of running processes.
+
 use super::super::domain::{DomainArguments, exit_error, options_error, seconds};
 use super::super::request::route;
 use super::super::{CommandResult, print};

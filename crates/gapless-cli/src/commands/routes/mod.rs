@@ -1,3 +1,5 @@
+//! `gapless routes`: lists the routes of a domain, once or at an interval, and changes them.
+
 mod change;
 pub(in crate::commands) mod text;
 mod unknown_servers;

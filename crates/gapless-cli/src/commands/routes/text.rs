@@ -1,3 +1,5 @@
+//! The routes of a domain as text, with equal ones in one line.
+
 use crate::printable::escaped;
 use gapless_rpc::domain::KnownRoute;
 use gapless_rpc::message::Encoding;

@@ -1,3 +1,5 @@
+//! `gapless serve`: runs a program as the worker of a route, one process for each request.
+
 pub(crate) mod guard;
 mod guarding;
 mod piped;

@@ -1,3 +1,5 @@
+//! `gapless stream archive`: a relay run for its journal.
+
 use super::location::StreamLocation;
 use super::relaying;
 use super::text_archive::TextArchive;

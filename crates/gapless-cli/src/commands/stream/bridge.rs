@@ -1,3 +1,5 @@
+//! `gapless stream bridge`.
+
 use super::location::StreamLocation;
 use super::relaying;
 use crate::commands::{CommandResult, UsageError};

@@ -1,3 +1,5 @@
+//! `gapless stream control`: halts, resumes, rolls over and ends a stream by the socket of its directory.
+
 use super::location::StreamLocation;
 use super::waiting::print_wait_note;
 use crate::commands::{CommandResult, print};

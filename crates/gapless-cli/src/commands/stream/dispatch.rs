@@ -1,3 +1,5 @@
+//! `gapless stream dispatch`.
+
 use super::location::StreamLocation;
 use super::relaying;
 use crate::commands::CommandResult;

@@ -1,3 +1,5 @@
+//! Locates a stream: by its configuration file, or by the directory of one over shared memory.
+
 use crate::commands::UsageError;
 use clap::Args;
 use gapless_agent::regular_file::read_piped_text;

@@ -1,3 +1,5 @@
+//! `gapless stream`: runs a stream, publishes into it, reads it, over the transport that its file configures.
+
 mod archive;
 mod bridge;
 mod control;

@@ -1,3 +1,5 @@
+//! `gapless stream node`.
+
 use super::input::InputLines;
 use super::location::NodeLocation;
 use super::output::{FormArguments, note};

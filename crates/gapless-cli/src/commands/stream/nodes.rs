@@ -1,3 +1,5 @@
+//! The connected nodes of a stream, for `gapless stream status`: as a table and as JSON.
+
 use crate::printable::escaped;
 use gapless_client::control::NodeReading;
 use gapless_client::control_messages::NodeRow;

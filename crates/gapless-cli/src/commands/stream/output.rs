@@ -1,3 +1,5 @@
+//! Prints a node's messages and events on standard output.
+
 use crate::commands::closed_is_fine;
 use clap::Args;
 use gapless_client::node::NodeEvent;

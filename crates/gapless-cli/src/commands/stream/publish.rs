@@ -1,3 +1,5 @@
+//! `gapless stream publish`.
+
 use super::input::InputLines;
 use super::location::NodeLocation;
 use super::output::note;

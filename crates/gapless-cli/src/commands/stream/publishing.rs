@@ -1,3 +1,5 @@
+//! Publishes lines as fast as the stream takes them; a line that does not fit waits for the next turn.
+
 use super::input::{InputLines, NextLine};
 use clap::Args;
 use gapless_client::ClientError;

@@ -1,3 +1,5 @@
+//! A node that prints the requested messages.
+
 use super::output::{EventOutput, note};
 use super::waiting::WaitMonitor;
 use crate::commands::pipe::is_reader_gone;

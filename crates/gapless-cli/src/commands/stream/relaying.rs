@@ -1,3 +1,5 @@
+//! Relays a stream until Ctrl-C, for `dispatch`, `bridge` and `archive`.
+
 use super::sequencer::{PAUSE, addresses, recovered};
 use super::text_archive::TextArchive;
 use crate::commands::{CommandResult, UsageError, announce, interrupt};

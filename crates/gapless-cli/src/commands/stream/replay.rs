@@ -1,3 +1,5 @@
+//! `gapless stream replay`.
+
 use super::location::StreamLocation;
 use super::output::FormArguments;
 use super::reading;

@@ -1,3 +1,5 @@
+//! `gapless stream sequencer`.
+
 use super::location::StreamLocation;
 use crate::commands::{CommandResult, announce, interrupt};
 use clap::Args;

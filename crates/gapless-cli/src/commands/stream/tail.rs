@@ -1,3 +1,5 @@
+//! `gapless stream tail`.
+
 use super::location::NodeLocation;
 use super::output::FormArguments;
 use super::reading;

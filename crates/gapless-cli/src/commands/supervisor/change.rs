@@ -1,3 +1,5 @@
+//! `gapless start`, `stop`, `restart`, `reload` and `scale`: change the running processes.
+
 use super::SupervisorPath;
 use crate::commands::{CommandResult, UsageError};
 use clap::Args;

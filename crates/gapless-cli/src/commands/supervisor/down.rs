@@ -1,3 +1,5 @@
+//! `gapless down`: ends all processes in reverse order, and then the supervisor.
+
 use super::SupervisorPath;
 use super::waiting::WaitNotice;
 use crate::commands::{CommandResult, print};

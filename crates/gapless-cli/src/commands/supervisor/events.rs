@@ -1,3 +1,5 @@
+//! `gapless events`: prints past and new events of instances and of the supervisor.
+
 use super::SupervisorPath;
 use super::lines::LogLines;
 use crate::commands::{CommandResult, ExitError, interrupt, is_printed};

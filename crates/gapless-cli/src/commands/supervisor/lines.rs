@@ -1,3 +1,5 @@
+//! `LogLines`: the present and future lines of a log.
+
 use gapless_supervisor::logs::LogFollower;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! `gapless logs`: prints the output of instances.
+
 use super::SupervisorPath;
 use super::lines::{LogLines, NewLines};
 use crate::commands::{CommandResult, ExitError, UsageError, interrupt, is_printed};

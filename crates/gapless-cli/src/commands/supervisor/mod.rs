@@ -1,3 +1,5 @@
+//! The commands of a supervisor, which starts, watches and ends the processes of a file.
+
 pub(crate) mod change;
 pub(crate) mod down;
 pub(crate) mod events;

@@ -1,3 +1,5 @@
+//! `ProgressPrinter`: prints state changes of the instances of a file.
+
 use super::connect;
 use super::text::last_end;
 use crate::commands::{CommandResult, ExitError, is_printed};

@@ -1,3 +1,5 @@
+//! `gapless ps`: lists the instances, one line each.
+
 use super::SupervisorPath;
 use super::status::status;
 use super::text::table;

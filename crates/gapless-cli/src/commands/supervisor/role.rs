@@ -1,3 +1,5 @@
+//! `gapless supervise`: the internal roles guardian, supervisor and launcher, started only by the program itself.
+
 use crate::commands::{CommandResult, ExitError};
 use gapless_supervisor::role::{ProcessRole, RoleCommand, RoleOutcome};
 use gapless_supervisor::{driver, guardian, launch};

@@ -1,3 +1,5 @@
+//! `status`: instances as reported by the supervisor, or else by its files.
+
 use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::{ControlClient, SupervisionStatus, connect_if_any, status_of_files};
 use gapless_supervisor::state_directory::{Holder, LockRecord, RoleLock, StateDirectory};

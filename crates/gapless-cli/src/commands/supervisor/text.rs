@@ -1,3 +1,5 @@
+//! Formats instances: as a table, and in one line the reason why one is not ready.
+
 use crate::commands::time_text::time;
 use crate::printable::escaped;
 use gapless_supervisor::control::protocol::InstanceStatus;

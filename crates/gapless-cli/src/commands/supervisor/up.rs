@@ -1,3 +1,5 @@
+//! `gapless up`: starts the processes of a file in its order, and supervises them from then on.
+
 use super::progress::ProgressPrinter;
 use super::{RESTART_TIMEOUT, foreground, load};
 use crate::commands::{CommandResult, interrupt};

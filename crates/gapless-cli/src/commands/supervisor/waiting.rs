@@ -1,3 +1,5 @@
+//! `WaitNotice`: reports whom a command is waiting for.
+
 use super::status::{status, supervisor};
 use gapless_supervisor::control::protocol::{InstanceCondition, InstanceStatus};
 use std::path::Path;

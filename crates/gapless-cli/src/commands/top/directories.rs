@@ -1,3 +1,5 @@
+//! Finds the directories to show.
+
 use super::source::is_of_a_node;
 use crate::commands::domain::{domain_of_environment, exit_error, missing_domain, path_of, place_of};
 use crate::commands::domain_directory::{foreign_owner, has_domain_files};

@@ -1,3 +1,5 @@
+//! `KeyDecoder`: decodes the bytes that a terminal sends into keys.
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScreenKey {
     /// q, Escape, Ctrl-C or Ctrl-D.

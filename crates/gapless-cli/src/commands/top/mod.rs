@@ -1,3 +1,5 @@
+//! `gapless top`: current state and rates of the nodes, streams, cluster members and routes of this machine.
+
 mod directories;
 mod keys;
 mod screen;

@@ -1,3 +1,5 @@
+//! The screen of `gapless top`: draws readings, moves the selection, and restores the terminal.
+
 use super::ReadingThreads;
 use super::keys::{KeyDecoder, ScreenKey};
 use super::source::{DirectoryReading, ProcessState};

@@ -1,3 +1,5 @@
+//! A reading as rows of words, shared by screen and text.
+
 use crate::commands::routes::waiting;
 use crate::commands::time_text::time;
 use crate::printable::escaped;

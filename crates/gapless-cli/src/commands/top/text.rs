@@ -1,3 +1,5 @@
+//! Readings as text and as JSON, for pipes and for `--once`.
+
 use super::source::DirectoryReading;
 use super::table;
 use crate::commands::routes::{calls_in_json, counters_in_json, unreadable_in_json, waiting};

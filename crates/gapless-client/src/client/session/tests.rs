@@ -1,3 +1,5 @@
+//! Commands, replies and notices of one session, without a service.
+
 use super::*;
 
 const KEY: SessionKey = SessionKey(7);

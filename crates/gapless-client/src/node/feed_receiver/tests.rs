@@ -1,3 +1,5 @@
+//! With any faults of the packets, the frames are read once, in order and complete.
+
 use super::*;
 use gapless_wire::mark;
 use gapless_wire::mold::{PacketWriter, end_of_session, heartbeat};

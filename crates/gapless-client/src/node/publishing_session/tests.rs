@@ -1,3 +1,5 @@
+//! A publisher's numbers, its resending, and the close of its session, while answers are lost, late and duplicated.
+
 use super::*;
 use gapless_wire::{Fragment, Frame};
 

@@ -1,3 +1,5 @@
+//! A server's packet is taken only in the right state.
+
 use super::*;
 use gapless_wire::soup::{write_login_accepted, write_sequenced};
 use std::io::{Read, Write};

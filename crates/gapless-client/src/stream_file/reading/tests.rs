@@ -1,3 +1,5 @@
+//! Invalid stream files, and the place of the error.
+
 use super::*;
 
 #[track_caller]

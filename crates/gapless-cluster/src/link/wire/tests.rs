@@ -1,3 +1,5 @@
+//! Tests of the documented layout, and of bytes that are not a message.
+
 use super::*;
 
 fn identity() -> MemberIdentity {

@@ -1,3 +1,5 @@
+//! `StatusReport`: the state of a member, for people and programs.
+
 use crate::consensus::{LogDivergence, MemberId, MemberRole};
 use crate::member::MemberStatus;
 use gapless_transport::Tier;

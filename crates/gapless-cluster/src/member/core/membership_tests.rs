@@ -1,3 +1,5 @@
+//! Refused membership changes, with their reasons.
+
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::*;

@@ -1,3 +1,5 @@
+//! `MemberAssembly`: assembles a member's agents from the content of its directory, and starts them.
+
 use super::{MemberDirectory, RecoveredLog, member_id, peer_options};
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};

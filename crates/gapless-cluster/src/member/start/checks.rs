@@ -1,3 +1,5 @@
+//! Refuses options that a member cannot run with, before anything is changed.
+
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::options::{ENTRIES_KEPT, IN_FLIGHT_ENTRIES};

@@ -1,3 +1,5 @@
+//! `MemberDirectory`: locks the directory of a member, and checks that it belongs to this member of this cluster.
+
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
 use crate::consensus::MemberId;

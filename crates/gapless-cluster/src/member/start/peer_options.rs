@@ -1,3 +1,5 @@
+//! Options of consensus and of the links to the other members.
+
 use super::member_id;
 use crate::ClusterError;
 use crate::config::{ClusterConfig, DiscoveryConfig, MemberConfig, MemberKind, TlsConfig};

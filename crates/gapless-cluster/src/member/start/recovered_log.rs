@@ -1,3 +1,5 @@
+//! `RecoveredLog`: the journal of a member after its start, and the state of consensus.
+
 use super::MemberDirectory;
 use super::member_directory::foreign_journal;
 use crate::ClusterError;

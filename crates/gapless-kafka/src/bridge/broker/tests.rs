@@ -1,3 +1,5 @@
+//! Clients that fail, and the certainty of reports, by librdkafka's mock cluster.
+
 use super::*;
 use crate::client::TopicSpec;
 use crate::client::faults::FaultyCluster;

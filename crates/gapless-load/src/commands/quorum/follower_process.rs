@@ -1,3 +1,5 @@
+//! The process of the follower.
+
 use super::{LEADER, TIMEOUT, model, parse};
 use crate::commands::messages::{SbeForm, SerdeForm};
 use crate::commands::{NAME, failed};

@@ -1,3 +1,5 @@
+//! The process of the bus: fills a stream, or resumes one after its process was killed.
+
 use super::spread::{CommandSpread, call_each};
 use crate::commands::NAME;
 use crate::commands::bus_under_test::BusUnderTest;

@@ -1,2 +1,4 @@
+//! Many aggregates.
+
 pub mod bus_process;
 pub mod spread;

@@ -1,3 +1,5 @@
+//! One member's end of a link.
+
 use super::protocol::LinkTransport;
 use super::{CONSENSUS_BYTES, LONG_BYTES, LONG_RING_BYTES};
 use crate::Result;

@@ -1,3 +1,5 @@
+//! Messages between two members of a cluster.
+
 pub mod endpoint;
 pub mod partner;
 pub mod protocol;

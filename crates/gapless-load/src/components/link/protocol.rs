@@ -1,3 +1,5 @@
+//! The assignment of the second process of `gapless bench link`.
+
 use serde::{Deserialize, Serialize};
 
 /// Parts of a run; the first warms up.

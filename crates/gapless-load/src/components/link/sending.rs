@@ -1,3 +1,5 @@
+//! The first process: sends messages, and measures.
+
 use super::endpoint::{LinkEndpoint, NumberedMessage};
 use super::protocol::{LinkAssignment, LinkTask, LinkTransport, PARTS};
 use crate::Result;

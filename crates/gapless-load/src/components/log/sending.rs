@@ -1,3 +1,5 @@
+//! The first process: sends frames, and takes them back.
+
 use super::endpoints::{
     FrameSink, FrameSource, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,

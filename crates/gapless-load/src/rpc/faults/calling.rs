@@ -1,3 +1,5 @@
+//! The calling end of Gapless: calls that wait for an instance of the route.
+
 use super::serving::ROUTE;
 use super::traffic::FaultCaller;
 use crate::rpc::failed;

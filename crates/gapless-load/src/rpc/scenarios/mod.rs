@@ -1,2 +1,4 @@
+//! Load of `gapless bench rpc scenarios`.
+
 pub mod load;
 pub mod probe;

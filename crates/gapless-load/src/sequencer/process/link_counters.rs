@@ -1,3 +1,5 @@
+//! Adds the counters of a link to the account of a node.
+
 use crate::sequencer::protocol::MessageAccount;
 use gapless_client::client::MessageType;
 use gapless_client::node::feed_receiver::FeedCounts;

@@ -1,3 +1,5 @@
+//! A node's process: connects, opens a session, and plays its role.
+
 use super::link_counters::CountingLink;
 use super::{TIMEOUT, push, rewind, round_trips};
 use crate::Result;

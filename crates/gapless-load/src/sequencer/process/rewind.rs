@@ -1,3 +1,5 @@
+//! A late joiner: reads from the first frame until it is live.
+
 use super::TIMEOUT;
 use super::link_counters::{CountingLink, complete};
 use crate::Result;

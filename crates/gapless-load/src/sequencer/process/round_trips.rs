@@ -1,3 +1,5 @@
+//! One message in flight: published, sequenced, journaled, and received back.
+
 use super::TIMEOUT;
 use super::link_counters::{CountingLink, TYPE, complete};
 use crate::Result;

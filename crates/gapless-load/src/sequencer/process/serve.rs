@@ -1,3 +1,5 @@
+//! The sequencer's process: an event stream, until it is asked to stop.
+
 use crate::Result;
 use crate::child_process::Parent;
 use crate::sequencer::failed;

@@ -1,3 +1,5 @@
+//! `BacklogGauges`: counters of a backlog, added to those of the route's other callers in this process.
+
 use super::record::BacklogCounts;
 use crate::caller::routes::SharedTable;
 use crate::overflow::ElasticQueue;

@@ -1,3 +1,5 @@
+//! Calls and queries of every instance of a route.
+
 use super::Caller;
 use super::InheritedTerms;
 use super::destination::until;

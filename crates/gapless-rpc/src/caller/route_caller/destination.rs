@@ -1,3 +1,5 @@
+//! Destination of a caller's first calls: discovery of the route, and its table.
+
 use super::{Caller, CallerShared, InheritedTerms, KEYED_SETTLE_MAX};
 use crate::block_on::block_on;
 use crate::caller::remote_call::Destination;

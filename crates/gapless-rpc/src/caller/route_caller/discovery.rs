@@ -1,3 +1,5 @@
+//! `RouteDiscovery`: a call whose caller has no destination yet.
+
 use super::InheritedTerms;
 use super::{Caller, KEYED_SETTLE_MAX, RelayedBytes};
 use crate::caller::call::{CallState, NewCall};

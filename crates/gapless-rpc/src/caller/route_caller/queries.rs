@@ -1,3 +1,5 @@
+//! Queries of one instance of a route, and the request to drain it.
+
 use super::Caller;
 use super::InheritedTerms;
 use crate::caller::call::{Call, CallState};

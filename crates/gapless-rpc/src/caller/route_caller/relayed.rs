@@ -1,3 +1,5 @@
+//! `RelayedBytes`: a request that arrived encoded from another domain and is forwarded as those bytes.
+
 use super::Caller;
 use crate::caller::remote_call::Terms;
 use crate::caller::routes::{RouteKey, SharedTable, TypeKey};

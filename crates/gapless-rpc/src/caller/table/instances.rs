@@ -1,3 +1,5 @@
+//! The instances of a table: arrival, state changes and departure.
+
 use super::RouteTable;
 use super::keyed::KeyOwner;
 use super::state::{AttachedInstance, InstanceState, TableState};

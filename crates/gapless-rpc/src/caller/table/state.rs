@@ -1,3 +1,5 @@
+//! State under the lock of a table: free slots, instances, waiting calls.
+
 use super::RemoteOffer;
 use super::counters::CallCounters;
 use super::keyed::{KeyOwner, KeyedRequests};

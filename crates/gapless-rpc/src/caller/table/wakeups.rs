@@ -1,3 +1,5 @@
+//! Work of the I/O thread for calls without a waiting thread: it wakes tasks for answers, lost calls and timeouts.
+
 use super::state::HeldSlot;
 use super::{CallEnd, RouteTable, Ticket};
 use gapless_agent::foreign;

@@ -1,3 +1,5 @@
+//! The offer of a table to an instance, with types that both sides support.
+
 use super::{AttachedTable, Attachment, KnownInstance, OfferRetry, RouteTables, TablesState};
 use crate::caller::routes::{RouteKey, TypeKey};
 use crate::message::Encoding;

@@ -1,3 +1,5 @@
+//! Counters of served and called routes, for other processes.
+
 use super::RouteTables;
 use crate::domain::counter_files;
 use crate::route_counters::{CounterDestination, Side};

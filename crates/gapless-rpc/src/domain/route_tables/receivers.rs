@@ -1,3 +1,5 @@
+//! Receivers of notices: waiting for them, and removing their tables.
+
 use super::{AttachedTable, Attachment, RouteTables, TablesState};
 use crate::context::CallerAddress;
 use crate::notice_route;

@@ -1,3 +1,5 @@
+//! Interface for the I/O thread: `CallingSide`.
+
 use super::table_lifetime::{UNUSED_CHECK_INTERVAL_NS, UNUSED_KEPT_NS};
 use super::{Attachment, KnownInstance, RouteTables, TablesState};
 use crate::caller::follow_sent;

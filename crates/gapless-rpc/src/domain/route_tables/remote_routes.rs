@@ -1,3 +1,5 @@
+//! Interface for callers: `RemoteRoutes`.
+
 use super::table_lifetime::token_of_table;
 use super::{AttachedTable, Attachment, KnownInstance, RouteTables};
 use crate::caller::routes::{RemoteRoutes, RouteKey, SharedTable, WakerSet};

@@ -1,3 +1,5 @@
+//! Requests to instances to change the state of a route, and the wait for their confirmation.
+
 use super::{KnownInstance, RouteTables, TablesState};
 use crate::error::RpcError;
 use crate::registry::{InstanceNumber, PeerProcess, RouteDescription, RouteState};

@@ -1,3 +1,5 @@
+//! Lifetime of this process's tables: used, kept for a while without a user, freed.
+
 use super::{AttachedTable, Attachment, RouteTables, TablesState};
 use crate::caller::routes::{RouteKey, SharedTable};
 use crate::caller::table::RouteTable;

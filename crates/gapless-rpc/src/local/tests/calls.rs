@@ -1,3 +1,5 @@
+//! A call in each of its states: answered, cancelled, expired; blocking, polled, as a future, with a callback.
+
 use super::*;
 use crate::local::Deadlines;
 use crate::outcome::CallError;

@@ -1,3 +1,5 @@
+//! Thousands of callers and workers.
+
 use super::*;
 use crate::outcome::CallError;
 use gapless_testkit::random::Random;

@@ -1,3 +1,5 @@
+//! Handlers that panic, refuse and forget to answer, and executors that are dropped.
+
 use super::*;
 use crate::outcome::{CallError, Refusal};
 use gapless_testkit::wait;

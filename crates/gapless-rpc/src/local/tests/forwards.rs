@@ -1,3 +1,5 @@
+//! Forwarding: the value goes on, the caller waits for the last route, and nothing is lost on the way.
+
 use super::*;
 use crate::local::{ForwardSupport, ForwardedRequest, HOPS_MAX};
 use crate::outcome::CallError;

@@ -1,3 +1,5 @@
+//! Adversarial tests of a whole route inside one process.
+
 mod calls;
 mod crowds;
 mod endings;

@@ -1,3 +1,5 @@
+//! The interface of the overflow: order, limits, delayed and lost requests.
+
 use super::*;
 use crate::local::{ByteQueues, EncodedOverflow};
 use crate::message::{Encoding, Message, MessageError};

@@ -1,3 +1,5 @@
+//! The route as a whole: weights, limits, suspending, draining, withdrawing.
+
 use super::*;
 use crate::local::QueueState;
 use crate::options::Priority;

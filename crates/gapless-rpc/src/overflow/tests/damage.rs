@@ -1,3 +1,5 @@
+//! Unreadable records are reported as lost, with their place and numbers.
+
 use super::support::*;
 use crate::overflow::OverflowError;
 use crate::overflow::Priority;

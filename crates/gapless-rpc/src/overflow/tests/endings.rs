@@ -1,3 +1,5 @@
+//! A dropped queue leaves neither file nor thread, in any state.
+
 use super::support::*;
 use crate::overflow::Priority;
 use crate::overflow::{ElasticQueueOptions, QueueNotice};

@@ -1,3 +1,5 @@
+//! At each limit and each refusal of the disk, new records are refused with the reason and no accepted record is lost.
+
 use super::support::*;
 use crate::overflow::OptionsError;
 use crate::overflow::Priority;

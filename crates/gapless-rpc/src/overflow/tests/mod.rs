@@ -1,3 +1,5 @@
+//! Tests of the queue as a whole.
+
 mod damage;
 mod endings;
 mod limits;

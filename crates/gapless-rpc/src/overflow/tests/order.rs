@@ -1,3 +1,5 @@
+//! Records leave in the order of their class, each once, whether they passed the disk or not.
+
 use super::support::*;
 use crate::overflow::Priority;
 use crate::overflow::{FullReason, OverflowError, PoppedRecord, QueueNotice};

@@ -1,3 +1,5 @@
+//! Helpers shared by the tests of the queue.
+
 use crate::overflow::Priority;
 use crate::overflow::{ElasticQueue, ElasticQueueOptions, OverflowError, PoppedRecord, QueueNotice};
 use gapless_journal::{Disk, DiskOperation};

@@ -1,3 +1,5 @@
+//! Peers that violate the protocol: the connection is closed, nothing of theirs is kept, and service continues.
+
 use super::member::{attach, memory};
 use super::{Domain, Member};
 use crate::registry::connection::{PeerConnection, ReceiveResult};

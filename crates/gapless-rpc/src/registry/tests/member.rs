@@ -1,3 +1,5 @@
+//! The program of a member.
+
 use super::DOMAIN;
 use crate::registry::callbacks::{
     AttachAnswer, AttachMemory, CallerNumber, CallingSide, InstanceNumber, PeerProcess, ServingSide, UnknownServer,

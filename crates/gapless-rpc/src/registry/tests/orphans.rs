@@ -1,3 +1,5 @@
+//! A dead process whose child has inherited its socket and its lock.
+
 use super::Domain;
 use crate::registry::callbacks::{CallingSide, InstanceNumber, PeerProcess};
 use crate::registry::instance_files::InstanceFiles;

@@ -1,3 +1,5 @@
+//! Processes that keep to the protocol, and are killed and stopped.
+
 use super::Domain;
 use super::member::{attach, memory};
 use crate::registry::packets::{AttachRefusal, RouteDescription, RouteState};

@@ -1,3 +1,5 @@
+//! Enums and sets.
+
 use proc_macro2::TokenStream;
 use quote::quote;
 

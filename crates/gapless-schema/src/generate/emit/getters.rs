@@ -1,3 +1,5 @@
+//! The fields, groups and data of direct SBE decoders.
+
 use proc_macro2::TokenStream;
 use quote::quote;
 

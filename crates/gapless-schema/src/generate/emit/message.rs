@@ -1,3 +1,5 @@
+//! Message headers and the traits of the runtime.
+
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 

@@ -1,3 +1,5 @@
+//! Plain structs and their SBE form.
+
 use proc_macro2::TokenStream;
 use quote::quote;
 

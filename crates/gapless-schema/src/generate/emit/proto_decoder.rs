@@ -1,3 +1,5 @@
+//! Streaming protobuf decoders: one field after the other, without an object.
+
 use proc_macro2::TokenStream;
 use quote::quote;
 

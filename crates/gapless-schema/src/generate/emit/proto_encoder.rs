@@ -1,3 +1,5 @@
+//! Streaming protobuf encoders: setters append fields, nested messages are written by closures.
+
 use proc_macro2::TokenStream;
 use quote::quote;
 

@@ -1,3 +1,5 @@
+//! The protobuf form of plain structs, over the streaming encoders and decoders.
+
 use proc_macro2::TokenStream;
 use quote::quote;
 

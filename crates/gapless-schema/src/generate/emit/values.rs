@@ -1,3 +1,5 @@
+//! Numbers, nulls and documentation as Rust.
+
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 

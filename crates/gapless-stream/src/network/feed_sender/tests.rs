@@ -1,3 +1,5 @@
+//! Packets of a feed at the end of a feed session, with a clock moved by hand.
+
 use super::*;
 use gapless_agent::Counters;
 use gapless_log::{Releaser, Scope, WindowOptions, WindowWriter};

@@ -1,3 +1,5 @@
+//! `SoupClient`: the rewind agent's state of one client: its login, its position, and the reasons to drop it.
+
 use super::{SoupServerOptions, SoupSource};
 use crate::network::client_sessions::ClientSessionOptions;
 use gapless_client::ClientError;

@@ -1,3 +1,5 @@
+//! Every key, from the file to the options, and every refusal with its line.
+
 use super::*;
 use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_client::node::{PublisherOptions, Start, StreamNodeOptions};

@@ -1,3 +1,5 @@
+//! `Drains`: instances that are being drained, and those that are finished.
+
 use super::protocol::WatchRequests;
 use super::route_offers::RouteOffers;
 use crate::instance_name::InstanceName;

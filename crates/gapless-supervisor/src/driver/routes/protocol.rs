@@ -1,3 +1,5 @@
+//! Messages between the threads: `WatcherCommand` to the watcher, `WatcherReport` from it.
+
 use crate::config::process::PingConfig;
 use crate::instance_name::InstanceName;
 use crate::supervision::event::ProcessEvent;

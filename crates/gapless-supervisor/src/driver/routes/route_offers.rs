@@ -1,3 +1,5 @@
+//! `RouteOffers`: served routes of the domain, by instance.
+
 use crate::process_facts::session;
 use gapless_rpc::domain::{KnownRoute, KnownRouteState};
 use std::collections::HashMap;

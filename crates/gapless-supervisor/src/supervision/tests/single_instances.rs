@@ -1,3 +1,5 @@
+//! Commands for a single instance, as `a.1`: stop, start, restart, reload.
+
 use super::successors::take_over;
 use super::{EndRequest, SECOND, SupervisionWorld, instance, process};
 use crate::end_status::EndStatus;

@@ -1,3 +1,5 @@
+//! Takeover by a successor from the persistent state, encoded and decoded as in its file.
+
 use super::{SECOND, SupervisionWorld, config, has_other_environment, instance, process};
 use crate::end_status::EndStatus;
 use crate::supervision::event::{OperatorCommand, ProcessAction, ProcessEvent};

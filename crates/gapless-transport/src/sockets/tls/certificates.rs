@@ -1,3 +1,5 @@
+//! `MutualTls`: this side's certificate and key, and the authority that must sign every certificate.
+
 use super::error::TlsError;
 use super::names::server_name;
 use super::socket::TlsSocket;

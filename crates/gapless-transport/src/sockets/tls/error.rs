@@ -1,3 +1,5 @@
+//! `TlsError`: errors of setting up TLS.
+
 use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]

@@ -1,3 +1,5 @@
+//! Whether a certificate is for a name.
+
 use super::error::TlsError;
 use rustls::client::verify_server_name;
 use rustls::pki_types::{CertificateDer, ServerName};

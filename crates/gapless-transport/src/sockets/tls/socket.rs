@@ -1,3 +1,5 @@
+//! `TlsSocket`: bytes over TLS over a TCP connection.
+
 use super::names::is_for;
 use crate::sockets::bytes::SocketRead;
 use crate::sockets::tcp::TcpSocket;
