@@ -84,10 +84,17 @@ pub fn serve(domain: &Domain, record: &Path) -> gapless_rpc::ServedRoute {
 pub fn be_an_instance_if_asked() {
     let Some(arguments) = started_as(INSTANCE) else { return };
     let domain = open(Path::new(&arguments[0]));
-    let _route = serve(&domain, Path::new(&arguments[1]));
+    let route = serve(&domain, Path::new(&arguments[1]));
+    std::thread::spawn(|| {
+        std::io::stdin().lock().lines().for_each(drop);
+        std::process::exit(0);
+    });
     println!("serves");
-    std::io::stdin().lock().lines().for_each(drop);
-    std::process::exit(0);
+    until("a caller has connected", || route.callers() > 0);
+    println!("has a caller");
+    loop {
+        std::thread::park();
+    }
 }
 
 pub fn start_instance(domain: &Path, record: &Path, crash_point: Option<&str>) -> Process {
