@@ -2,7 +2,7 @@
 //! nodes.
 
 use crate::ClientError;
-use gapless_schema::{Encode, Message, MessageSchema, schema_key};
+use gapless_schema::{Decode, Encode, MessageSchema, schema_key};
 use gapless_wire::Encoding;
 
 /// Type of a message: everything but its payload.
@@ -25,7 +25,7 @@ pub(crate) fn encode(message: &impl Encode, buffer: &mut [u8]) -> Result<usize, 
     message.encode(buffer).map_err(|error| ClientError::Encode(error.to_string()))
 }
 
-pub(crate) fn decode<M: Message>(found: MessageType, payload: &[u8]) -> Result<M::Decoded<'_>, ClientError> {
+pub(crate) fn decode<M: Decode>(found: MessageType, payload: &[u8]) -> Result<M::Decoded<'_>, ClientError> {
     let refuse = |reason| ClientError::Decode { expected: M::NAME, reason };
     let expected = MessageType::of::<M>();
     if found != expected {

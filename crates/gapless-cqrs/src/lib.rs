@@ -105,24 +105,6 @@ pub use found_events::FoundEvents;
 pub use gapless_message as message;
 pub use gapless_message::headers::Headers;
 pub use gapless_message::{Message, MessageError};
-/// Derives `Message` for a struct or an enum: a command, an event, a reply or a
-/// refusal.
-///
-/// ```
-/// use gapless_cqrs::Message;
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Serialize, Deserialize, Message)]
-/// #[message(version = 2)]
-/// enum Event {
-///     Opened,
-///     Deposited(u64),
-///     #[message(since = 2)]
-///     Closed,
-/// }
-/// assert_eq!(Event::shape(), "Event v2 enum {Opened, Deposited(u64), Closed}");
-/// ```
-pub use gapless_rpc_macros::CommandMessage as Message;
 pub use handler::{CommandHandler, EventTags, ExecuteError, HandlerContext, HandlerError, Interruption};
 pub use host::{CommandCounters, CommandHost, CommandHostOptions, DeletionError, DeletionReport, HostError};
 pub use identifiers::{IdentifierLimits, time_ordered_identifier};

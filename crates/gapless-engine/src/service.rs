@@ -3,7 +3,7 @@
 use crate::Reject;
 use crate::context::Context;
 use crate::handler_guard::HandlerRefusal;
-use gapless_schema::{Encoding, Message, schema_key};
+use gapless_schema::{Decode, Encoding, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
@@ -80,7 +80,7 @@ impl<S> Handlers<S> {
     ///
     /// # Panics
     /// The message has a handler already.
-    pub fn on<M: Message>(
+    pub fn on<M: Decode>(
         &mut self,
         handler: impl Fn(&mut S, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
     ) -> &mut Self {

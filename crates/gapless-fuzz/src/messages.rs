@@ -1,7 +1,7 @@
 //! A message keeps its meaning through every conversion: bytes to object to bytes, SBE to protobuf to SBE.
 
 use crate::input::assert_says_something;
-use gapless_schema::{DecodeError, EncodeError, Message, Protobuf, ProtobufObject, Sbe, SbeObject};
+use gapless_schema::{Decode, DecodeError, EncodeError, Protobuf, ProtobufObject, Sbe, SbeObject};
 use std::fmt::Debug;
 
 pub use gapless_schema_tests::{big_endian, car, extension_v0, extension_v2, names, numbers, truck};

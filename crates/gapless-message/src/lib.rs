@@ -1,4 +1,4 @@
-//! [`Message`]: a request or a reply. `#[derive(Message)]` comes with `gapless-rpc`.
+//! [`trait@Message`]: what is sent, as a command, an event, a request, a reply or a refusal.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -6,11 +6,12 @@
 //! | [`route_name`] | valid names of routes |
 //! | [`described`] | [`TypeKey`](described::TypeKey): the properties of a type that caller and instance compare |
 //! | [`typed`] | serde types as postcard and JSON, the base of `#[derive(Message)]`; numbers and texts as messages |
-//! | `schema` | SBE and protobuf objects of `gapless-schema` as messages; requires the feature `schema` |
+//! | [`schema`] | SBE and protobuf objects of `gapless-schema` as messages |
 //! | [`bytes`] | bytes and `()` as messages |
 //! | [`shared`] | shared values as messages: `Arc` |
 //! | [`json`] | [`Json`]: for callers that learn a route's types at run time |
-//! | [`version`] | [`OlderVersion`], [`version_of`]: agreement on a version; [`rewritten`]: conversion between versions |
+//! | [`version`] | [`version_of`]: agreement on a version; [`rewritten`]: conversion between versions |
+//! | [`message`] | [`trait@Message`], [`Encoding`], [`MessageError`], [`OlderVersion`] |
 //! | [`shaped`] | a message known only by its shape, as JSON |
 //! | [`postcard_reader`] | postcard from untrusted bytes, with limits |
 //! | [`shape`] | [`Shape`]: a type's layout as text, and its fingerprint |
@@ -43,9 +44,9 @@ pub mod described;
 pub mod difference;
 pub mod headers;
 pub mod json;
+pub mod message;
 pub mod postcard_reader;
 pub mod route_name;
-#[cfg(feature = "schema")]
 pub mod schema;
 pub mod shape;
 pub mod shaped;
@@ -53,154 +54,63 @@ pub mod shared;
 pub mod typed;
 pub mod version;
 
-pub use json::Json;
-pub use shape::{Shape, ShapeWriter};
-pub use version::{OlderVersion, rewritten, version_of};
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum Encoding {
-    /// Bytes that only the application understands.
-    #[default]
-    Bytes = 0,
-    Postcard = 1,
-    Sbe = 2,
-    Protobuf = 3,
-    /// JSON text, for people and tools.
-    Json = 4,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{type_name}: {reason}")]
-pub struct MessageError {
-    pub type_name: &'static str,
-    pub reason: String,
-}
-
-impl MessageError {
-    pub(crate) fn of<M: Message>(reason: impl Into<String>) -> Self {
-        Self { type_name: M::TYPE_NAME, reason: reason.into() }
-    }
-
-    fn other_version<M: Message>(version: u32) -> Self {
-        let older: Vec<_> = M::older().iter().map(|older| older.version).collect();
-        Self::of::<M>(format!(
-            "version {version} is asked for; this program speaks {}, and of older ones {older:?}",
-            M::VERSION
-        ))
-    }
-}
-
-/// A request or a reply. Within one process its values move; between processes they are encoded.
+/// Implements [`trait@Message`] for a struct or an enum.
 ///
-/// | type | between processes |
-/// |---|---|
-/// | a struct or enum with `#[derive(Serialize, Deserialize, Message)]` | postcard |
-/// | `bool`, `char`, `String`, `f32`, `f64`, integers from `u8` to `i128`, `usize`, `isize` | postcard |
-/// | `Vec<u8>` | the bytes, neither compared nor interpreted |
-/// | `()` | no bytes |
-/// | [`Json`] | JSON text; for callers that learn a route's types at run time |
-/// | `Sbe<T>`, `Protobuf<T>` of a schema's object; with the feature `schema` | as the schema says |
-/// | `Arc` of a message that threads may share: inside a process the value is not copied | as the message |
-///
-/// Other types of other crates are not messages, including `&str`, `Vec<T>` of anything but bytes, `Option`, `Result`,
-/// tuples, arrays and maps: they have no name to tell them apart. Put them into a field; a field may hold any serde
-/// type whose [`Shape`] is known:
-///
-/// ```compile_fail,E0277
-/// fn is_message<M: gapless_message::Message>() {}
-/// is_message::<Vec<String>>();
 /// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no message: it cannot be a request or a reply",
-    label = "not a message",
-    note = "a struct or enum is one with `#[derive(serde::Serialize, serde::Deserialize, Message)]`",
-    note = "numbers, `bool`, `char`, `String`, `Vec<u8>`, `()` and `Json` are messages; another vector, an option, a tuple or a map goes into \
-            a field of a struct"
-)]
-pub trait Message: Sized + Send + 'static {
-    /// Name of the type, for errors and tools.
-    const TYPE_NAME: &'static str;
-    const ENCODING: Encoding;
-    /// Version that this program was built with.
-    const VERSION: u32 = 1;
-
-    /// Hash of the type's shape; 0 is not compared.
-    #[must_use]
-    fn fingerprint() -> u64;
-
-    /// One line, for people: shown by a refusal when fingerprints differ.
-    #[must_use]
-    fn shape() -> String {
-        Self::TYPE_NAME.to_owned()
-    }
-
-    /// Read and written, too; newest first.
-    #[must_use]
-    fn older() -> Vec<OlderVersion> {
-        Vec::new()
-    }
-
-    /// Appends the encoded message.
-    ///
-    /// # Errors
-    /// The value cannot be encoded; `into` is then unchanged.
-    fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError>;
-
-    /// Decodes all of `bytes`.
-    ///
-    /// # Errors
-    /// The bytes are no such message.
-    fn decode(bytes: &[u8]) -> Result<Self, MessageError>;
-
-    /// Encodes for a program that knows only `version`.
-    ///
-    /// # Errors
-    /// As [`Message::encode`]; also for an unsupported version, and for a value that the version cannot hold.
-    fn encode_as(&self, version: u32, into: &mut Vec<u8>) -> Result<(), MessageError> {
-        if version == Self::VERSION { self.encode(into) } else { Err(MessageError::other_version::<Self>(version)) }
-    }
-
-    /// Decodes a message of a program that knows only `version`.
-    ///
-    /// # Errors
-    /// As [`Message::decode`]; also for an unsupported version.
-    fn decode_as(version: u32, bytes: &[u8]) -> Result<Self, MessageError> {
-        if version == Self::VERSION { Self::decode(bytes) } else { Err(MessageError::other_version::<Self>(version)) }
-    }
-
-    /// The bytes of [`Message::encode`], if they exist in memory: then they are sent without a copy.
-    fn encoded(&self) -> Option<&[u8]> {
-        None
-    }
-
-    /// Decodes from a buffer that may be kept; its content is unspecified afterwards.
-    ///
-    /// # Errors
-    /// As [`Message::decode_as`].
-    fn decode_owned(version: u32, bytes: &mut Vec<u8>) -> Result<Self, MessageError> {
-        Self::decode_as(version, bytes)
-    }
-
-    /// Gives the memory of an unused message to the bytes of the next one.
-    #[must_use]
-    fn into_buffer(self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    /// Encodes the message as JSON, for people and tools.
-    ///
-    /// # Errors
-    /// The type has no JSON form, or the value does not fit it.
-    fn to_json(&self) -> Result<Vec<u8>, MessageError> {
-        Err(MessageError { type_name: Self::TYPE_NAME, reason: "it has no form as JSON".to_owned() })
-    }
-
-    /// Decodes a message from JSON.
-    ///
-    /// # Errors
-    /// As [`Message::to_json`]; also for text that is no such message.
-    fn from_json(_text: &[u8]) -> Result<Self, MessageError> {
-        Err(MessageError { type_name: Self::TYPE_NAME, reason: "it has no form as JSON".to_owned() })
-    }
-}
+/// use gapless_message::Message;
+/// use gapless_message::version_of;
+/// use serde::{Deserialize, Serialize};
+///
+/// // In the program of a year ago it was called `Order`.
+/// #[derive(Serialize, Deserialize, Message)]
+/// #[message(name = "Order")]
+/// struct OldOrder {
+///     id: u64,
+/// }
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
+/// #[message(version = 2)]
+/// struct Order {
+///     id: u64,
+///     #[serde(default)]
+///     #[message(since = 2)]
+///     note: String,
+/// }
+///
+/// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String}");
+/// // What the other side says of itself: the old program's fingerprint.
+/// let version = version_of::<Order>(OldOrder::fingerprint()).expect("it is one of ours");
+/// let mut bytes = Vec::new();
+/// OldOrder { id: 7 }.encode(&mut bytes)?;
+/// assert_eq!(Order::decode_as(version, &bytes)?, Order { id: 7, note: String::new() });
+/// # Ok::<(), gapless_message::MessageError>(())
+/// ```
+///
+/// A type of another crate in a field, and the crate under a name of the application's:
+///
+/// ```
+/// mod foundation {
+///     pub use gapless_message as message;
+/// }
+/// use foundation::message::Message;
+/// use serde::{Deserialize, Serialize};
+///
+/// // It might come from another crate.
+/// #[derive(Serialize, Deserialize)]
+/// struct Currency(String);
+///
+/// #[derive(Serialize, Deserialize, Message)]
+/// #[message(crate = foundation)]
+/// struct Price {
+///     amount: i64,
+///     #[message(shape = "Currency 1")]
+///     currency: Currency,
+/// }
+///
+/// assert_eq!(Price::shape(), "Price v1 {amount: i64, currency: Currency 1}");
+/// ```
+pub use gapless_macros::Message;
+pub use json::Json;
+pub use message::{Encoding, Message, MessageError, OlderVersion};
+pub use shape::{Shape, ShapeWriter};
+pub use version::{rewritten, version_of};

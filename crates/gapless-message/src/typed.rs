@@ -1,12 +1,14 @@
 //! Serde types as messages: postcard between programs, JSON for people and tools. Used by the code of
 //! `#[derive(Message)]`; also makes numbers, `bool`, `char` and `String` messages.
 
-use super::shape::{Shape, fingerprint, shape_of};
+use super::shape::{Shape, fingerprint};
 use super::{Encoding, Message, MessageError, postcard_reader};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Reexported for derived code.
+#[doc(hidden)]
+pub use super::shape::shape_of;
 #[doc(hidden)]
 pub use serde;
 

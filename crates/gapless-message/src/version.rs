@@ -1,24 +1,9 @@
 //! Agreement of two programs on the version of a message.
 
-use super::shape::{Shape, fingerprint, shape_at};
 use super::{Message, MessageError};
 
 /// Limit of a reply's older versions; still older ones are refused.
 pub const OLDER_MAX: usize = 63;
-
-/// Version that this program also reads and writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct OlderVersion {
-    pub version: u32,
-    pub fingerprint: u64,
-}
-
-impl OlderVersion {
-    #[must_use]
-    pub fn of<M: Message + Shape>(version: u32) -> Self {
-        Self { version, fingerprint: fingerprint(&shape_at::<M>(version)) }
-    }
-}
 
 /// Version to use with a program whose fingerprint of `M` is this one; `None` if this program knows no common version.
 #[must_use]

@@ -69,65 +69,6 @@ pub use domain::{Domain, DomainOptions, RouteBuilder, ServedRoute};
 pub use error::RpcError;
 #[cfg(not(loom))]
 use gapless_agent::block_on;
-pub use gapless_message as message;
-pub use gapless_message::route_name;
-pub use gapless_message::{Encoding, Json, Message, MessageError};
-/// Implements [`trait@Message`] for a struct or an enum.
-///
-/// ```
-/// use gapless_rpc::Message;
-/// use gapless_rpc::message::version_of;
-/// use serde::{Deserialize, Serialize};
-///
-/// // In the program of a year ago it was called `Order`.
-/// #[derive(Serialize, Deserialize, Message)]
-/// #[message(name = "Order")]
-/// struct OldOrder {
-///     id: u64,
-/// }
-///
-/// #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
-/// #[message(version = 2)]
-/// struct Order {
-///     id: u64,
-///     #[serde(default)]
-///     #[message(since = 2)]
-///     note: String,
-/// }
-///
-/// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String}");
-/// // What the other side says of itself: the old program's fingerprint.
-/// let version = version_of::<Order>(OldOrder::fingerprint()).expect("it is one of ours");
-/// let mut bytes = Vec::new();
-/// OldOrder { id: 7 }.encode(&mut bytes)?;
-/// assert_eq!(Order::decode_as(version, &bytes)?, Order { id: 7, note: String::new() });
-/// # Ok::<(), gapless_rpc::MessageError>(())
-/// ```
-///
-/// A type of another crate in a field, and the crate under a name of the application's:
-///
-/// ```
-/// mod foundation {
-///     pub use gapless_rpc as calls;
-/// }
-/// use foundation::calls::Message;
-/// use serde::{Deserialize, Serialize};
-///
-/// // It might come from another crate.
-/// #[derive(Serialize, Deserialize)]
-/// struct Currency(String);
-///
-/// #[derive(Serialize, Deserialize, Message)]
-/// #[message(crate = foundation::calls)]
-/// struct Price {
-///     amount: i64,
-///     #[message(shape = "Currency 1")]
-///     currency: Currency,
-/// }
-///
-/// assert_eq!(Price::shape(), "Price v1 {amount: i64, currency: Currency 1}");
-/// ```
-pub use gapless_rpc_macros::Message;
 /// Turns a function into a route and its typed client.
 ///
 /// ```
@@ -143,7 +84,10 @@ pub use gapless_rpc_macros::Message;
 /// assert_eq!(half::caller(&domain)?.call(8), Ok(4));
 /// # Ok::<(), gapless_rpc::RpcError>(())
 /// ```
-pub use gapless_rpc_macros::route;
+pub use gapless_macros::route;
+pub use gapless_message as message;
+pub use gapless_message::route_name;
+pub use gapless_message::{Encoding, Json, Message, MessageError};
 pub use gapless_trace::{CallScope, TraceBridge, TraceContext, TraceParentError, set_trace_bridge};
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};

@@ -3744,7 +3744,7 @@ pub mod car {
         const NAME: &'static str = "Car";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for CarDecoder<'_> {
+    impl ::gapless_schema::Decode for CarDecoder<'_> {
         type Decoded<'a> = CarDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<CarDecoder<'_>, DecodeError> {
@@ -3790,7 +3790,7 @@ pub mod car {
         const NAME: &'static str = "Car";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for CarProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for CarProtobufDecoder<'_> {
         type Decoded<'a> = CarProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<CarProtobufDecoder<'_>, DecodeError> {

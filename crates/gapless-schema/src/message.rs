@@ -1,4 +1,4 @@
-//! The traits between generated messages and the code that carries them. A service's dispatch takes [`Message`], its
+//! The traits between generated messages and the code that carries them. A service's dispatch takes [`Decode`], its
 //! replies take [`Encode`] (a whole object) or [`Direct`] (a flyweight, written piece by piece).
 
 use crate::{DecodeError, EncodeError, Encoding};
@@ -11,7 +11,7 @@ pub trait MessageSchema {
 }
 
 /// Read by a handler, a client or a node.
-pub trait Message: MessageSchema {
+pub trait Decode: MessageSchema {
     /// A view of the payload, or an object.
     type Decoded<'a>;
 
@@ -59,7 +59,7 @@ pub const fn schema_key(schema_id: u16, template_id: u16) -> u32 {
     (schema_id as u32) << 16 | template_id as u32
 }
 
-/// [`Sbe`] makes it a [`Message`].
+/// [`Sbe`] makes it a message.
 pub trait SbeObject: Sized {
     const SCHEMA_ID: u16;
     const TEMPLATE_ID: u16;
@@ -80,7 +80,7 @@ pub trait SbeObject: Sized {
     fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
 }
 
-/// [`Protobuf`] makes it a [`Message`].
+/// [`Protobuf`] makes it a message.
 pub trait ProtobufObject: Sized {
     const SCHEMA_ID: u16;
     const TEMPLATE_ID: u16;
@@ -116,7 +116,7 @@ impl<T: SbeObject> MessageSchema for Sbe<T> {
     const NAME: &'static str = T::NAME;
 }
 
-impl<T: SbeObject> Message for Sbe<T> {
+impl<T: SbeObject> Decode for Sbe<T> {
     type Decoded<'a> = T;
 
     #[inline]
@@ -144,7 +144,7 @@ impl<T: ProtobufObject> MessageSchema for Protobuf<T> {
     const NAME: &'static str = T::NAME;
 }
 
-impl<T: ProtobufObject> Message for Protobuf<T> {
+impl<T: ProtobufObject> Decode for Protobuf<T> {
     type Decoded<'a> = T;
 
     #[inline]

@@ -4,8 +4,9 @@
 //! the tier promises:
 //!
 //! ```
+//! use gapless::Message;
 //! use gapless::cqrs::{
-//!     Aggregate, BusOptions, CommandError, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Message,
+//!     Aggregate, BusOptions, CommandError, CommandHost, CommandHostOptions, CommandModel, Creation, Decision,
 //! };
 //! use gapless::service::ServiceHostOptions;
 //! use serde::{Deserialize, Serialize};
@@ -70,35 +71,16 @@
 
 #[cfg(feature = "cluster")]
 pub use gapless_cqrs::member::CommandMember;
-pub use gapless_cqrs::message;
-pub use gapless_cqrs::message::{Message, MessageError};
 pub use gapless_cqrs::{
     AcceptedCommand, Aggregate, AggregateId, BaseFileError, BusError, BusOptions, CAUSATION, CORRELATION, Cause,
     CommandBus, CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions, CommandIdentity,
     CommandModel, CommandOutcome, Creation, Decision, DecisionContext, DecisionModel, DeletionError, DeletionReport,
     DirectBus, DispatchInterceptor, DispatchedCommand, Draft, Entity, EventDirectory, EventFilter, EventReader,
-    EventTags, ExecuteError, Fixture, FoundEvents, HandlerContext, HandlerError, HandlerInterceptor, Headers,
-    HostError, IdentifierLimits, IndexFileError, InterceptedCommand, Interruption, Invariants, ModelError,
-    ModelFixture, ModelInvariants, OldEvent, PendingOutcome, Position, Random, ReadError, RecordedEvent,
-    RecordedTransaction, RetryPolicy, SnapshotPolicy, Tags, TestEvent, Ticket, TypeKey, When, WhenSent,
-    time_ordered_identifier,
+    EventTags, ExecuteError, Fixture, FoundEvents, HandlerContext, HandlerError, HandlerInterceptor, HostError,
+    IdentifierLimits, IndexFileError, InterceptedCommand, Interruption, Invariants, ModelError, ModelFixture,
+    ModelInvariants, OldEvent, PendingOutcome, Position, Random, ReadError, RecordedEvent, RecordedTransaction,
+    RetryPolicy, SnapshotPolicy, Tags, TestEvent, Ticket, TypeKey, When, WhenSent, time_ordered_identifier,
 };
-/// Derives a message from a struct or an enum: a command, an event, a reply or a refusal.
-///
-/// ```
-/// use gapless::cqrs::Message;
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Serialize, Deserialize, Message)]
-/// #[message(version = 2)]
-/// enum Event {
-///     Opened,
-///     #[message(since = 2)]
-///     Closed,
-/// }
-/// assert_eq!(Event::shape(), "Event v2 enum {Opened, Closed}");
-/// ```
-pub use gapless_rpc_macros::FaceCommandMessage as Message;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/commanding.md")]

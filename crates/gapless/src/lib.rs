@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`prelude`] | items that nearly every service and client needs |
 //! | [`service`] | services, and the process that runs them |
+//! | [`mod@message`] | typed messages: one derive for commands, events, requests, replies and refusals |
 //! | [`store`] | the state of a state-replicated service |
 //! | [`client`] | clients of a service: sessions, commands, replies |
 //! | [`stream`] | event streams: a sequencer, and nodes that publish and read |
@@ -54,9 +55,9 @@
 //! | feature | adds | cost of the build |
 //! |---|---|---|
 //! | – | services and streams, in one process or between processes and machines | |
-//! | `cluster` | replicated clusters: the module `cluster` | consensus: 28 foreign crates more |
-//! | `rpc` | calls without a stream: the module `rpc` | 4 foreign crates more |
-//! | `cqrs` | the command bus: the module `cqrs` | 4 foreign crates more |
+//! | `cluster` | replicated clusters: the module `cluster` | consensus: 22 foreign crates more |
+//! | `rpc` | calls without a stream: the module `rpc` | |
+//! | `cqrs` | the command bus: the module `cqrs` | 1 foreign crate more |
 //! | `tls` | mutual TLS between the members of a cluster | a C compiler |
 
 #![forbid(unsafe_code)]
@@ -68,6 +69,7 @@ pub mod cluster;
 #[cfg(feature = "cqrs")]
 pub mod cqrs;
 pub mod journal;
+pub mod message;
 pub mod prelude;
 #[cfg(feature = "rpc")]
 pub mod rpc;
@@ -78,6 +80,7 @@ pub mod stream;
 pub mod threads;
 
 pub use gapless_engine::store_object;
+pub use message::Message;
 
 /// Compiles and runs the code of the project's README with the examples of this crate.
 #[cfg(doctest)]

@@ -6,7 +6,8 @@ pub use crate::client::{
 };
 #[cfg(feature = "cluster")]
 pub use crate::cluster::{ClusterConfig, Replica, ReplicaOptions, StateOptions};
-pub use crate::schema::{Direct, Encode, Message, MessageSchema, Protobuf, Sbe};
+pub use crate::message::Message;
+pub use crate::schema::{Decode, Direct, Encode, MessageSchema, Protobuf, Sbe};
 pub use crate::service::{
     Context, EngineError, Handlers, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service, ServiceHost,
     ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,

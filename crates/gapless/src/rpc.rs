@@ -6,7 +6,8 @@
 //! shared memory:
 //!
 //! ```
-//! use gapless::rpc::{CallError, CallOptions, Domain, Message, Rejection, route, together};
+//! use gapless::Message;
+//! use gapless::rpc::{CallError, CallOptions, Domain, Rejection, route, together};
 //! use serde::{Deserialize, Serialize};
 //! use std::time::Duration;
 //!
@@ -48,37 +49,17 @@
 //! `gapless routes`, `gapless call`, `gapless serve` and `gapless broadcast` do the same from a shell. The guide
 //! `docs/guides/calling.md` has the rest: options, outcomes of calls, retries, and the effects of each death.
 
+/// Derives a route and its typed client from a function, for the calls of this module: see the example at its head.
+pub use gapless_macros::face_route as route;
 pub use gapless_rpc::caller::{InstanceAddress, together};
 pub use gapless_rpc::domain::{CallReading, InstanceReading, KnownRoute, KnownRouteState, ServeReach};
 pub use gapless_rpc::interceptors;
-pub use gapless_rpc::message;
-pub use gapless_rpc::message::{Encoding, Json, Message, MessageError};
 pub use gapless_rpc::overflow::ElasticQueueOptions;
 pub use gapless_rpc::{
     Call, CallContext, CallError, CallOptions, CallScope, CallStatistics, Caller, CallerAddress, CallerIdentity,
-    CallerOptions, Domain, DomainOptions, Headers, InstanceQuery, InstanceStatistics, Priority, Reach, Refusal,
-    Rejection, Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, TraceParentError, Waiting,
-    set_trace_bridge,
+    CallerOptions, Domain, DomainOptions, InstanceQuery, InstanceStatistics, Priority, Reach, Refusal, Rejection,
+    Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, TraceParentError, Waiting, set_trace_bridge,
 };
-/// Derives a message from a struct or an enum, for the calls of this module.
-///
-/// ```
-/// use gapless::rpc::Message;
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Serialize, Deserialize, Message)]
-/// #[message(version = 2)]
-/// struct Order {
-///     id: u64,
-///     #[serde(default)]
-///     #[message(since = 2)]
-///     note: Option<String>,
-/// }
-/// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String?}");
-/// ```
-pub use gapless_rpc_macros::FaceMessage as Message;
-/// Derives a route and its typed client from a function, for the calls of this module: see the example at its head.
-pub use gapless_rpc_macros::face_route as route;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/calling.md")]

@@ -17,7 +17,7 @@
 //! [`Protobuf`]`<Car>`. `docs/guides/message-schemas.md` describes both, and the evolution of a schema.
 
 pub use gapless_schema::{
-    DecodeError, Direct, Encode, EncodeError, Encoding, Message, MessageSchema, Protobuf, ProtobufObject, Sbe,
+    Decode, DecodeError, Direct, Encode, EncodeError, Encoding, MessageSchema, Protobuf, ProtobufObject, Sbe,
     SbeObject, include_schema, protobuf, sbe, schema_key,
 };
 

@@ -1,8 +1,10 @@
 use crate::program::{ProgramOutput, gapless, run};
+use gapless::Message;
 use gapless::cqrs::{
-    Aggregate, BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Headers,
-    Message, SnapshotPolicy,
+    Aggregate, BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, Creation, Decision,
+    SnapshotPolicy,
 };
+use gapless::message::Headers;
 use gapless::service::ServiceHostOptions;
 use gapless_testkit::process::Process;
 use gapless_testkit::wait;

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, run};
-use gapless::rpc::{Domain, DomainOptions, Message};
+use gapless::Message;
+use gapless::rpc::{Domain, DomainOptions};
 use gapless_testkit::process::Process;
 use serde_json::Value;
 use std::path::Path;

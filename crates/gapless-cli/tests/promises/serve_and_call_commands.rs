@@ -1,9 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{ProgramOutput, gapless, run};
-use gapless::rpc::{
-    CallContext, CallOptions, CallerOptions, Domain, DomainOptions, Message, Reach, Rejection, ServedRoute,
-};
+use gapless::Message;
+use gapless::rpc::{CallContext, CallOptions, CallerOptions, Domain, DomainOptions, Reach, Rejection, ServedRoute};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::{PATIENCE, until, until_some};
 use rustix::process::Signal;

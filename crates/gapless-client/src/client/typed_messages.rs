@@ -4,7 +4,7 @@ use super::{Client, MessageType, OwnedReply, Reply};
 use crate::ClientError;
 use crate::message_type::{decode, encode};
 use crate::session_key::SessionKey;
-use gapless_schema::{Encode, Message};
+use gapless_schema::{Decode, Encode};
 use std::time::Duration;
 
 impl Client {
@@ -43,7 +43,7 @@ impl<'a> Reply<'a> {
     /// # Errors
     /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if it is the refusal of a command;
     /// [`ClientError::Decode`], if it is another message ([`Reply::message_type`]), or malformed.
-    pub fn decode<M: Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
+    pub fn decode<M: Decode>(&self) -> Result<M::Decoded<'a>, ClientError> {
         match self.refused() {
             Some(error) => Err(error),
             None => decode::<M>(self.message_type(), self.payload),
@@ -61,7 +61,7 @@ impl OwnedReply {
     ///
     /// # Errors
     /// [`ClientError::Decode`], if it is another message ([`OwnedReply::message_type`]), or malformed.
-    pub fn decode<M: Message>(&self) -> Result<M::Decoded<'_>, ClientError> {
+    pub fn decode<M: Decode>(&self) -> Result<M::Decoded<'_>, ClientError> {
         decode::<M>(self.message_type(), &self.payload)
     }
 }

@@ -121,7 +121,7 @@ impl<'a> Message<'a> {
     ///
     /// # Errors
     /// [`ClientError::Decode`], if it is another message ([`Message::message_type`]), or malformed.
-    pub fn decode<M: gapless_schema::Message>(&self) -> Result<M::Decoded<'a>, ClientError> {
+    pub fn decode<M: gapless_schema::Decode>(&self) -> Result<M::Decoded<'a>, ClientError> {
         decode::<M>(self.message_type(), self.payload)
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::service::Handlers;
 use crate::sessions::{SessionEntry, StoredReply};
 use crate::transaction_service::{ReleasedTransaction, ReleasedTransactions, fold_of_transactions};
-use gapless_schema::{DecodeError, Encoding, Message, MessageSchema};
+use gapless_schema::{Decode, DecodeError, Encoding, MessageSchema};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, mark};
 use std::ops::RangeInclusive;
@@ -23,7 +23,7 @@ impl MessageSchema for Pair {
     const NAME: &'static str = "Pair";
 }
 
-impl Message for Pair {
+impl Decode for Pair {
     type Decoded<'a> = &'a [u8; 2];
 
     fn decode(payload: &[u8]) -> Result<&[u8; 2], DecodeError> {

@@ -17,7 +17,7 @@ use crate::handler_guard::HandlerRefusal;
 use crate::reject::Reject;
 use crate::service::describe;
 use crate::store::{Store, StoreLimits, Transaction};
-use gapless_schema::{Encoding, Message, schema_key};
+use gapless_schema::{Decode, Encoding, schema_key};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ impl<S> StateHandlers<S> {
     ///
     /// # Panics
     /// The message has a handler already.
-    pub fn on<M: Message>(
+    pub fn on<M: Decode>(
         &mut self,
         handler: impl Fn(&S, &mut Transaction<'_>, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
     ) -> &mut Self {

@@ -2,7 +2,7 @@
 
 use super::error::ObjectError;
 use super::object::{StoreObject, message_type};
-use gapless_schema::{DecodeError, Direct, EncodeError, Message};
+use gapless_schema::{Decode, DecodeError, Direct, EncodeError};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -26,7 +26,7 @@ impl<M, const N: usize> PartialEq for InlineMessage<M, N> {
     }
 }
 
-impl<M: Message, const N: usize> fmt::Debug for InlineMessage<M, N> {
+impl<M: Decode, const N: usize> fmt::Debug for InlineMessage<M, N> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}({} bytes)", M::NAME, self.length)
     }
@@ -40,7 +40,7 @@ impl<M, const N: usize> InlineMessage<M, N> {
     }
 }
 
-impl<M: Message, const N: usize> InlineMessage<M, N> {
+impl<M: Decode, const N: usize> InlineMessage<M, N> {
     /// Copies the bytes of a message's bytes.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl<M: Message, const N: usize> InlineMessage<M, N> {
     }
 }
 
-impl<M: Message + 'static, const N: usize> StoreObject for InlineMessage<M, N> {
+impl<M: Decode + 'static, const N: usize> StoreObject for InlineMessage<M, N> {
     const TYPE: u64 = message_type(M::ENCODING, M::SCHEMA_ID, M::TEMPLATE_ID);
     const VERSION: u16 = 0;
 

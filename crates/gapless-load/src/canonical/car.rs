@@ -1,7 +1,7 @@
 //! The reference's Car in four forms, each of which encodes and decodes every field. Every message has its own serial
 //! number, so that a reply identifies its command; all other values are the reference's.
 
-use gapless_schema::{DecodeError, Encode, EncodeError, Message, MessageSchema, Protobuf, Sbe, schema_key};
+use gapless_schema::{Decode, DecodeError, Encode, EncodeError, MessageSchema, Protobuf, Sbe, schema_key};
 
 // A build script would compile generator and parser twice, for the build and for the program.
 include!("../../../gapless-schema/golden/car.rs");
@@ -26,7 +26,7 @@ const PERFORMANCE: [(i8, [(i16, f32); 3]); 2] =
     [(95, [(30, 4.0), (60, 7.5), (100, 12.2)]), (99, [(30, 3.8), (60, 7.1), (100, 11.8)])];
 
 pub trait CarForm: Send + Sync + 'static {
-    type Inbound: Message;
+    type Inbound: Decode;
 
     /// `None` leaves every field unset. Returns the length in bytes.
     ///
@@ -38,7 +38,7 @@ pub trait CarForm: Send + Sync + 'static {
     ///
     /// # Errors
     /// A field that cannot be decoded (protobuf is checked while it is read).
-    fn read(car: &<Self::Inbound as Message>::Decoded<'_>) -> Result<CarSum, DecodeError>;
+    fn read(car: &<Self::Inbound as Decode>::Decoded<'_>) -> Result<CarSum, DecodeError>;
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -357,7 +357,7 @@ mod tests {
     fn round_trip<F: CarForm>(serial_number: Option<i32>) -> (usize, CarSum) {
         let mut buffer = [0; LENGTH_MAX];
         let length = F::write(&mut buffer, serial_number).unwrap();
-        let car = <F::Inbound as Message>::decode(&buffer[..length]).unwrap();
+        let car = <F::Inbound as Decode>::decode(&buffer[..length]).unwrap();
         (length, F::read(&car).unwrap())
     }
 

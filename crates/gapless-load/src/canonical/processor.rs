@@ -43,7 +43,7 @@ impl<F> Default for Processor<F> {
 
 impl<F: CarForm> Processor<F> {
     #[inline]
-    fn car(&mut self, car: <F::Inbound as Message>::Decoded<'_>, context: &mut Context<'_>) -> Result<(), Reject> {
+    fn car(&mut self, car: <F::Inbound as Decode>::Decoded<'_>, context: &mut Context<'_>) -> Result<(), Reject> {
         let read = F::read(&car)?;
         // Frees the object's memory before the response allocates some.
         drop(car);

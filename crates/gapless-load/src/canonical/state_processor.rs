@@ -40,7 +40,7 @@ impl<F: CarForm> StateProcessor<F> {
     fn car(
         &self,
         store: &mut Transaction<'_>,
-        car: <F::Inbound as Message>::Decoded<'_>,
+        car: <F::Inbound as Decode>::Decoded<'_>,
         context: &mut Context<'_>,
     ) -> Result<(), Reject> {
         let read = F::read(&car)?;

@@ -8,7 +8,7 @@ use crate::canonical::car::{
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
 use crate::values::MessageEncoding;
-use gapless::prelude::Message;
+use gapless::prelude::Decode;
 use gapless_measure::{Report, Row};
 use std::hint::black_box;
 use std::time::Instant;
@@ -83,7 +83,7 @@ fn set_ratio(row: &mut Row, floor_mean_ns: f64) {
 }
 
 fn read<F: CarForm>(message: &[u8]) -> Result<CarSum> {
-    <F::Inbound as Message>::decode(message)
+    <F::Inbound as Decode>::decode(message)
         .and_then(|car| F::read(&car))
         .map_err(|error| failed("serialization", error))
 }

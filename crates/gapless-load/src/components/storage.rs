@@ -5,7 +5,7 @@ use crate::canonical::car::{CarForm, LENGTH_MAX, SERIAL_NUMBER, SbeSerial};
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
-use gapless::prelude::Message;
+use gapless::prelude::Decode;
 use gapless_engine::store::{InlineMessage, Map, OrderedMap, Store, StoreError, StoreLimits, StoreObject, Transaction};
 use gapless_measure::{Report, Row};
 use std::collections::{BTreeMap, HashMap};
@@ -64,7 +64,7 @@ impl SampleObject for CarRecord {
 
     #[inline]
     fn number(&self) -> Result<u64> {
-        let car = <gapless_car::Decoder as Message>::decode(self.bytes()).map_err(|error| failed("storage", error))?;
+        let car = <gapless_car::Decoder as Decode>::decode(self.bytes()).map_err(|error| failed("storage", error))?;
         Ok(car.serial_number().map_or(0, |number| number.wrapping_sub(SERIAL_NUMBER) as u32).into())
     }
 }

@@ -1,6 +1,6 @@
 use std::fmt::Debug;
 
-use gapless_schema::{Encode, Message, ProtobufObject, Sbe, SbeObject};
+use gapless_schema::{Decode, Encode, ProtobufObject, Sbe, SbeObject};
 use gapless_schema_tests::samples::{SampleCheck, for_each_sample, golden, golden_folder};
 use gapless_schema_tests::{car, extension_v0, extension_v2, numbers, truck};
 

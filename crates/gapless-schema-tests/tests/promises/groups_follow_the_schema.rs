@@ -1,4 +1,4 @@
-use gapless_schema::{DecodeError, Direct, Encode, EncodeError, Message, Sbe, SbeObject};
+use gapless_schema::{Decode, DecodeError, Direct, Encode, EncodeError, Sbe, SbeObject};
 use gapless_schema_tests::big_endian::{Big, BigEncoder};
 use gapless_schema_tests::car::*;
 use gapless_schema_tests::samples::{self, golden, reference};

@@ -1,6 +1,6 @@
 //! Names that generated code uses itself, or that become the same.
 
-use gapless_schema::{Encode, Message, Protobuf, Sbe, SbeObject};
+use gapless_schema::{Decode, Encode, Protobuf, Sbe, SbeObject};
 use gapless_schema_tests::names::*;
 
 fn object() -> TailMessage {

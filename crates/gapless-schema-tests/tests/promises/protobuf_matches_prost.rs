@@ -1,6 +1,6 @@
 //! `prost` is an independent implementation.
 
-use gapless_schema::{DecodeError, Encode, EncodeError, Message as _, Protobuf, ProtobufObject};
+use gapless_schema::{Decode as _, DecodeError, Encode, EncodeError, Protobuf, ProtobufObject};
 use gapless_schema_tests::car::*;
 use gapless_schema_tests::numbers;
 use gapless_schema_tests::samples::reference;

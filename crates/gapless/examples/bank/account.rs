@@ -1,4 +1,5 @@
-use gapless::cqrs::{Aggregate, Creation, Decision, Message, MessageError, OldEvent};
+use gapless::cqrs::{Aggregate, Creation, Decision, OldEvent};
+use gapless::message::{Message, MessageError};
 use serde::{Deserialize, Serialize};
 
 /// Amounts are in hundredths.

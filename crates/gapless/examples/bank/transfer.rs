@@ -1,5 +1,6 @@
 use crate::account::{Account, AccountCommand, AccountRefusal};
-use gapless::cqrs::{CommandHandler, HandlerContext, HandlerError, Message};
+use gapless::Message;
+use gapless::cqrs::{CommandHandler, HandlerContext, HandlerError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]

@@ -56,11 +56,11 @@ impl Said {
         }
         let payload = message.payload;
         Ok(Some(match message.schema as u16 {
-            11 => Self::Accepted(<Sbe<Accepted> as Message>::decode(payload)?),
-            12 => Self::Rejected(<Sbe<Rejected> as Message>::decode(payload)?),
-            13 => Self::Cancelled(<Sbe<Cancelled> as Message>::decode(payload)?),
-            14 => Self::Trade(<Sbe<Trade> as Message>::decode(payload)?),
-            15 => Self::Closed(<Sbe<Closed> as Message>::decode(payload)?),
+            11 => Self::Accepted(<Sbe<Accepted> as Decode>::decode(payload)?),
+            12 => Self::Rejected(<Sbe<Rejected> as Decode>::decode(payload)?),
+            13 => Self::Cancelled(<Sbe<Cancelled> as Decode>::decode(payload)?),
+            14 => Self::Trade(<Sbe<Trade> as Decode>::decode(payload)?),
+            15 => Self::Closed(<Sbe<Closed> as Decode>::decode(payload)?),
             _ => return Ok(None),
         }))
     }

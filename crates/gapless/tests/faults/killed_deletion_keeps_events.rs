@@ -5,9 +5,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use gapless::Message;
 use gapless::cqrs::{
     Aggregate, BusOptions, CommandError, CommandHost, CommandHostOptions, CommandModel, Creation, Decision,
-    DeletionError, Message, SnapshotPolicy,
+    DeletionError, SnapshotPolicy,
 };
 use gapless::prelude::*;
 use gapless_agent::fault::DELETION_CRASH_POINTS;

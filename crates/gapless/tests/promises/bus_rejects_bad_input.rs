@@ -1,10 +1,12 @@
 //! Bad input is an error of its own kind, and unrelated work continues.
 
+use gapless::Message;
 use gapless::client::MessageType;
 use gapless::cqrs::{
     AcceptedCommand, Aggregate, BusError, BusOptions, CommandBus, CommandError, CommandHost, CommandHostOptions,
-    CommandModel, Creation, Decision, Headers, Message, TypeKey,
+    CommandModel, Creation, Decision, TypeKey,
 };
+use gapless::message::Headers;
 use gapless::prelude::*;
 use gapless_bus_checker::reported_outcomes::LABEL;
 use gapless_bus_checker::{History, ReportedOutcome, ReportedOutcomes};

@@ -440,7 +440,7 @@ pub mod commands {
         const NAME: &'static str = "AddCommand";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for AddCommandDecoder<'_> {
+    impl ::gapless_schema::Decode for AddCommandDecoder<'_> {
         type Decoded<'a> = AddCommandDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<AddCommandDecoder<'_>, DecodeError> {
@@ -486,7 +486,7 @@ pub mod commands {
         const NAME: &'static str = "AddCommand";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for AddCommandProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for AddCommandProtobufDecoder<'_> {
         type Decoded<'a> = AddCommandProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<AddCommandProtobufDecoder<'_>, DecodeError> {
@@ -943,7 +943,7 @@ pub mod commands {
         const NAME: &'static str = "AddedEvent";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for AddedEventDecoder<'_> {
+    impl ::gapless_schema::Decode for AddedEventDecoder<'_> {
         type Decoded<'a> = AddedEventDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<AddedEventDecoder<'_>, DecodeError> {
@@ -989,7 +989,7 @@ pub mod commands {
         const NAME: &'static str = "AddedEvent";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for AddedEventProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for AddedEventProtobufDecoder<'_> {
         type Decoded<'a> = AddedEventProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<AddedEventProtobufDecoder<'_>, DecodeError> {

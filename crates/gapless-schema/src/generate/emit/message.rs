@@ -62,7 +62,7 @@ impl Emitter<'_> {
                 #sbe
             }
 
-            impl #runtime::Message for #decoder<'_> {
+            impl #runtime::Decode for #decoder<'_> {
                 type Decoded<'a> = #decoder<'a>;
 
                 #[inline(always)]
@@ -107,7 +107,7 @@ impl Emitter<'_> {
                 #protobuf
             }
 
-            impl #runtime::Message for #decoder<'_> {
+            impl #runtime::Decode for #decoder<'_> {
                 type Decoded<'a> = #decoder<'a>;
 
                 #[inline]

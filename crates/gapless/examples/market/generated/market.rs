@@ -623,7 +623,7 @@ pub mod market {
         const NAME: &'static str = "NewOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for NewOrderDecoder<'_> {
+    impl ::gapless_schema::Decode for NewOrderDecoder<'_> {
         type Decoded<'a> = NewOrderDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<NewOrderDecoder<'_>, DecodeError> {
@@ -669,7 +669,7 @@ pub mod market {
         const NAME: &'static str = "NewOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for NewOrderProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for NewOrderProtobufDecoder<'_> {
         type Decoded<'a> = NewOrderProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<NewOrderProtobufDecoder<'_>, DecodeError> {
@@ -1100,7 +1100,7 @@ pub mod market {
         const NAME: &'static str = "CancelOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for CancelOrderDecoder<'_> {
+    impl ::gapless_schema::Decode for CancelOrderDecoder<'_> {
         type Decoded<'a> = CancelOrderDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<CancelOrderDecoder<'_>, DecodeError> {
@@ -1146,7 +1146,7 @@ pub mod market {
         const NAME: &'static str = "CancelOrder";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for CancelOrderProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for CancelOrderProtobufDecoder<'_> {
         type Decoded<'a> = CancelOrderProtobufDecoder<'a>;
         #[inline]
         fn decode(
@@ -1520,7 +1520,7 @@ pub mod market {
         const NAME: &'static str = "Finished";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for FinishedDecoder<'_> {
+    impl ::gapless_schema::Decode for FinishedDecoder<'_> {
         type Decoded<'a> = FinishedDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<FinishedDecoder<'_>, DecodeError> {
@@ -1566,7 +1566,7 @@ pub mod market {
         const NAME: &'static str = "Finished";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for FinishedProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for FinishedProtobufDecoder<'_> {
         type Decoded<'a> = FinishedProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<FinishedProtobufDecoder<'_>, DecodeError> {
@@ -2086,7 +2086,7 @@ pub mod market {
         const NAME: &'static str = "Accepted";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for AcceptedDecoder<'_> {
+    impl ::gapless_schema::Decode for AcceptedDecoder<'_> {
         type Decoded<'a> = AcceptedDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<AcceptedDecoder<'_>, DecodeError> {
@@ -2132,7 +2132,7 @@ pub mod market {
         const NAME: &'static str = "Accepted";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for AcceptedProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for AcceptedProtobufDecoder<'_> {
         type Decoded<'a> = AcceptedProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<AcceptedProtobufDecoder<'_>, DecodeError> {
@@ -2553,7 +2553,7 @@ pub mod market {
         const NAME: &'static str = "Rejected";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for RejectedDecoder<'_> {
+    impl ::gapless_schema::Decode for RejectedDecoder<'_> {
         type Decoded<'a> = RejectedDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<RejectedDecoder<'_>, DecodeError> {
@@ -2599,7 +2599,7 @@ pub mod market {
         const NAME: &'static str = "Rejected";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for RejectedProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for RejectedProtobufDecoder<'_> {
         type Decoded<'a> = RejectedProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<RejectedProtobufDecoder<'_>, DecodeError> {
@@ -3073,7 +3073,7 @@ pub mod market {
         const NAME: &'static str = "Cancelled";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for CancelledDecoder<'_> {
+    impl ::gapless_schema::Decode for CancelledDecoder<'_> {
         type Decoded<'a> = CancelledDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<CancelledDecoder<'_>, DecodeError> {
@@ -3119,7 +3119,7 @@ pub mod market {
         const NAME: &'static str = "Cancelled";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for CancelledProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for CancelledProtobufDecoder<'_> {
         type Decoded<'a> = CancelledProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<CancelledProtobufDecoder<'_>, DecodeError> {
@@ -3687,7 +3687,7 @@ pub mod market {
         const NAME: &'static str = "Trade";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for TradeDecoder<'_> {
+    impl ::gapless_schema::Decode for TradeDecoder<'_> {
         type Decoded<'a> = TradeDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<TradeDecoder<'_>, DecodeError> {
@@ -3733,7 +3733,7 @@ pub mod market {
         const NAME: &'static str = "Trade";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for TradeProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for TradeProtobufDecoder<'_> {
         type Decoded<'a> = TradeProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<TradeProtobufDecoder<'_>, DecodeError> {
@@ -4251,7 +4251,7 @@ pub mod market {
         const NAME: &'static str = "Closed";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Sbe;
     }
-    impl ::gapless_schema::Message for ClosedDecoder<'_> {
+    impl ::gapless_schema::Decode for ClosedDecoder<'_> {
         type Decoded<'a> = ClosedDecoder<'a>;
         #[inline(always)]
         fn decode(payload: &[u8]) -> Result<ClosedDecoder<'_>, DecodeError> {
@@ -4297,7 +4297,7 @@ pub mod market {
         const NAME: &'static str = "Closed";
         const ENCODING: ::gapless_schema::Encoding = ::gapless_schema::Encoding::Protobuf;
     }
-    impl ::gapless_schema::Message for ClosedProtobufDecoder<'_> {
+    impl ::gapless_schema::Decode for ClosedProtobufDecoder<'_> {
         type Decoded<'a> = ClosedProtobufDecoder<'a>;
         #[inline]
         fn decode(payload: &[u8]) -> Result<ClosedProtobufDecoder<'_>, DecodeError> {

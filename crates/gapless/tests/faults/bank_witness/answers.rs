@@ -2,8 +2,8 @@
 
 use super::model::{Account, BankCommand, BankEvent, NotTransferred, Overdrawn, Transferred};
 use super::tellers::{ACCOUNTS, CommandContent, KnownOutcomes};
-use gapless::cqrs::message::Message as _;
 use gapless::cqrs::{Aggregate as _, BusOptions, CommandError, CommandMember, TypeKey};
+use gapless::message::Message as _;
 use gapless_bus_checker::reported_outcomes::LABEL;
 use gapless_bus_checker::{Decision, Event, History, OutcomeCounts};
 use gapless_testkit::wait::until_some;
@@ -115,7 +115,7 @@ fn expected(command: &CommandContent, balances: &Balances) -> (u8, Vec<u8>) {
     }
 }
 
-fn encoded(message: &impl gapless::cqrs::Message) -> Vec<u8> {
+fn encoded(message: &impl gapless::Message) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes).unwrap();
     bytes

@@ -1,7 +1,9 @@
 use super::model::{Account, TransferHandler};
 use super::process::BankProcess;
 use super::tellers::{Command, CommandContent, Teller, outcome_of};
-use gapless::cqrs::{Aggregate as _, BusError, CommandError, CommandHandler as _, DirectBus, Draft, Headers, Message};
+use gapless::Message;
+use gapless::cqrs::{Aggregate as _, BusError, CommandError, CommandHandler as _, DirectBus, Draft};
+use gapless::message::Headers;
 use gapless_bus_checker::ReportedOutcome;
 use gapless_bus_checker::reported_outcomes::LABEL;
 use serde::{Deserialize, Serialize};

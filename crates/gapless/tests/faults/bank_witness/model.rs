@@ -1,6 +1,5 @@
-use gapless::cqrs::{
-    Aggregate, CommandHandler, CommandModel, Creation, Decision, HandlerContext, HandlerError, Message,
-};
+use gapless::Message;
+use gapless::cqrs::{Aggregate, CommandHandler, CommandModel, Creation, Decision, HandlerContext, HandlerError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]

@@ -1,10 +1,12 @@
 //! Commands with an identifier are retried until there is an outcome, and occasionally long after it.
 
 use super::model::{Account, BankCommand, Transfer, TransferHandler};
+use gapless::Message;
 use gapless::cqrs::{
     AcceptedCommand, Aggregate as _, BusError, BusOptions, CommandBus, CommandError, CommandHandler as _,
-    CommandMember, Headers, Message, PendingOutcome,
+    CommandMember, PendingOutcome,
 };
+use gapless::message::Headers;
 use gapless_bus_checker::reported_outcomes::LABEL;
 use gapless_bus_checker::{ReportedOutcome, ReportedOutcomes};
 use gapless_testkit::random::Random;

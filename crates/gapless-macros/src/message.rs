@@ -9,7 +9,8 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Ident, LitInt, LitStr, Path, Result, Type};
 
 struct TypeOptions {
-    crate_path: Path,
+    /// Has the traits.
+    module: Path,
     name: String,
     version: u32,
     shape: Option<String>,
@@ -33,9 +34,10 @@ struct MessagePart {
     shape: Tokens,
 }
 
-pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
+/// `module` has the traits, unless the type names another crate.
+pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
     let input: DeriveInput = syn::parse2(input)?;
-    let options = type_options(&input, crate_path)?;
+    let options = type_options(&input, module)?;
     let serde = serde_attributes::read(&input.attrs, AttributePlace::Type)?;
     if let (Some((name, span)), None) = (&serde.replaced, &options.shape) {
         return Err(unknown_shape(name, *span));
@@ -51,17 +53,17 @@ pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
     // A static in generic code is shared by all instances of the type.
     let is_generic = input.generics.type_params().next().is_some() || input.generics.const_params().next().is_some();
     let fingerprint = if is_generic {
-        quote!(__rpc::typed::fingerprint_of::<Self>())
+        quote!(__message::typed::fingerprint_of::<Self>())
     } else {
         quote! {
             static FINGERPRINT: ::std::sync::OnceLock<u64> = ::std::sync::OnceLock::new();
-            *FINGERPRINT.get_or_init(__rpc::typed::fingerprint_of::<Self>)
+            *FINGERPRINT.get_or_init(__message::typed::fingerprint_of::<Self>)
         }
     };
     let as_older = if older.is_empty() { Tokens::new() } else { as_older(&input.data, &parts, version, &older) };
     let older_list = older_list(&older, is_generic);
 
-    let crate_path = &options.crate_path;
+    let module = &options.module;
     let ident = &input.ident;
     let mut generics = input.generics.clone();
     for parameter in &mut generics.params {
@@ -70,9 +72,9 @@ pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
                 return Err(Error::new(lifetime.span(), "a message owns what it holds: it travels to another process"));
             }
             GenericParam::Type(parameter) => parameter.bounds.extend::<[syn::TypeParamBound; 5]>([
-                syn::parse_quote!(__rpc::typed::serde::Serialize),
-                syn::parse_quote!(__rpc::typed::serde::de::DeserializeOwned),
-                syn::parse_quote!(__rpc::Shape),
+                syn::parse_quote!(__message::typed::serde::Serialize),
+                syn::parse_quote!(__message::typed::serde::de::DeserializeOwned),
+                syn::parse_quote!(__message::Shape),
                 syn::parse_quote!(::core::marker::Send),
                 syn::parse_quote!('static),
             ]),
@@ -83,16 +85,16 @@ pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
     Ok(quote! {
         const _: () = {
             // The only name in scope for the generated code, unlikely to exist in the application.
-            use #crate_path::message as __rpc;
+            use #module as __message;
 
             #[automatically_derived]
-            impl #impl_generics __rpc::Shape for #ident #type_generics #where_clause {
-                fn write(writer: &mut __rpc::ShapeWriter) {
-                    <Self as __rpc::Shape>::write_version(writer, #version);
+            impl #impl_generics __message::Shape for #ident #type_generics #where_clause {
+                fn write(writer: &mut __message::ShapeWriter) {
+                    <Self as __message::Shape>::write_version(writer, #version);
                 }
 
-                fn write_version(writer: &mut __rpc::ShapeWriter, version: u32) {
-                    let define = |writer: &mut __rpc::ShapeWriter| { #definition };
+                fn write_version(writer: &mut __message::ShapeWriter, version: u32) {
+                    let define = |writer: &mut __message::ShapeWriter| { #definition };
                     if version == #version {
                         writer.named::<Self>(#name, version, define);
                     } else {
@@ -102,52 +104,49 @@ pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
             }
 
             #[automatically_derived]
-            impl #impl_generics __rpc::Message for #ident #type_generics #where_clause {
+            impl #impl_generics __message::Message for #ident #type_generics #where_clause {
                 const TYPE_NAME: &'static str = #name;
-                const ENCODING: __rpc::Encoding = __rpc::Encoding::Postcard;
+                const ENCODING: __message::Encoding = __message::Encoding::Postcard;
                 const VERSION: u32 = #version;
 
                 fn fingerprint() -> u64 { #fingerprint }
 
                 fn shape() -> ::std::string::String {
-                    __rpc::shape::shape_of::<Self>()
+                    __message::typed::shape_of::<Self>()
                 }
 
                 #older_list
 
-                fn encode(&self, into: &mut ::std::vec::Vec<u8>) -> ::core::result::Result<(), __rpc::MessageError> {
-                    __rpc::typed::encode::<Self, Self>(self, into)
+                fn encode(&self, into: &mut ::std::vec::Vec<u8>) -> ::core::result::Result<(), __message::MessageError> {
+                    __message::typed::encode::<Self, Self>(self, into)
                 }
 
-                fn decode(bytes: &[u8]) -> ::core::result::Result<Self, __rpc::MessageError> {
-                    __rpc::typed::decode::<Self>(bytes, usize::MAX)
+                fn decode(bytes: &[u8]) -> ::core::result::Result<Self, __message::MessageError> {
+                    __message::typed::decode::<Self>(bytes, usize::MAX)
                 }
 
                 #as_older
 
-                fn to_json(&self) -> ::core::result::Result<::std::vec::Vec<u8>, __rpc::MessageError> {
-                    __rpc::typed::to_json(self)
+                fn to_json(&self) -> ::core::result::Result<::std::vec::Vec<u8>, __message::MessageError> {
+                    __message::typed::to_json(self)
                 }
 
-                fn from_json(text: &[u8]) -> ::core::result::Result<Self, __rpc::MessageError> {
-                    __rpc::typed::from_json(text)
+                fn from_json(text: &[u8]) -> ::core::result::Result<Self, __message::MessageError> {
+                    __message::typed::from_json(text)
                 }
             }
         };
     })
 }
 
-fn type_options(input: &DeriveInput, crate_path: &str) -> Result<TypeOptions> {
-    let mut options = TypeOptions {
-        crate_path: syn::parse_str(crate_path)?,
-        name: input.ident.unraw().to_string(),
-        version: 1,
-        shape: None,
-    };
+fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
+    let mut options =
+        TypeOptions { module: syn::parse_str(module)?, name: input.ident.unraw().to_string(), version: 1, shape: None };
     for attribute in message_attributes(&input.attrs) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("crate") {
-                options.crate_path = meta.value()?.call(Path::parse_mod_style)?;
+                let crate_path = meta.value()?.call(Path::parse_mod_style)?;
+                options.module = syn::parse_quote!(#crate_path::message);
             } else if meta.path.is_ident("name") {
                 options.name = filled_text(&meta.value()?.parse()?)?;
             } else if meta.path.is_ident("version") {
@@ -346,17 +345,17 @@ fn older_list(older: &[u32], is_generic: bool) -> Tokens {
     if older.is_empty() {
         return Tokens::new();
     }
-    let list = quote!(::std::vec![#(__rpc::OlderVersion::of::<Self>(#older)),*]);
+    let list = quote!(::std::vec![#(__message::OlderVersion::of::<Self>(#older)),*]);
     let list = if is_generic {
         list
     } else {
         quote! {
-            static OLDER: ::std::sync::OnceLock<::std::vec::Vec<__rpc::OlderVersion>> = ::std::sync::OnceLock::new();
+            static OLDER: ::std::sync::OnceLock<::std::vec::Vec<__message::OlderVersion>> = ::std::sync::OnceLock::new();
             ::std::clone::Clone::clone(OLDER.get_or_init(|| #list))
         }
     };
     quote! {
-        fn older() -> ::std::vec::Vec<__rpc::OlderVersion> { #list }
+        fn older() -> ::std::vec::Vec<__message::OlderVersion> { #list }
     }
 }
 
@@ -388,23 +387,23 @@ fn as_older(data: &Data, parts: &[MessagePart], version: u32, older: &[u32]) -> 
             if is_struct {
                 let idents = newer.iter().map(|part| &part.ident);
                 let count = parts.len() - newer.len();
-                let encoder = quote!(#older => __rpc::typed::encode_without(self, into, |into| {
-                    #(__rpc::typed::encode::<Self, _>(&self.#idents, into)?;)*
+                let encoder = quote!(#older => __message::typed::encode_without(self, into, |into| {
+                    #(__message::typed::encode::<Self, _>(&self.#idents, into)?;)*
                     ::core::result::Result::Ok(())
                 }));
-                return (encoder, quote!(#older => __rpc::typed::decode::<Self>(bytes, #count)));
+                return (encoder, quote!(#older => __message::typed::decode::<Self>(bytes, #count)));
             }
             let refusals = newer.iter().map(|MessagePart { ident, since, .. }| {
                 let name = ident.unraw().to_string();
-                quote!(Self::#ident { .. } => ::core::result::Result::Err(__rpc::typed::too_new::<Self>(#name, #since, #older)))
+                quote!(Self::#ident { .. } => ::core::result::Result::Err(__message::typed::too_new::<Self>(#name, #since, #older)))
             });
             let refusals: Vec<_> = refusals.collect();
             let encoder = quote!(#older => match self {
                 #(#refusals,)*
                 #[allow(unreachable_patterns)]
-                _ => __rpc::typed::encode::<Self, Self>(self, into),
+                _ => __message::typed::encode::<Self, Self>(self, into),
             });
-            let decoder = quote!(#older => __rpc::typed::decode::<Self>(bytes, usize::MAX).and_then(|value| match value {
+            let decoder = quote!(#older => __message::typed::decode::<Self>(bytes, usize::MAX).and_then(|value| match value {
                 #(#refusals,)*
                 #[allow(unreachable_patterns)]
                 value => ::core::result::Result::Ok(value),
@@ -417,19 +416,19 @@ fn as_older(data: &Data, parts: &[MessagePart], version: u32, older: &[u32]) -> 
             &self,
             version: u32,
             into: &mut ::std::vec::Vec<u8>,
-        ) -> ::core::result::Result<(), __rpc::MessageError> {
+        ) -> ::core::result::Result<(), __message::MessageError> {
             match version {
-                #version => __rpc::Message::encode(self, into),
+                #version => __message::Message::encode(self, into),
                 #(#encoders,)*
-                _ => ::core::result::Result::Err(__rpc::typed::other_version::<Self>(version)),
+                _ => ::core::result::Result::Err(__message::typed::other_version::<Self>(version)),
             }
         }
 
-        fn decode_as(version: u32, bytes: &[u8]) -> ::core::result::Result<Self, __rpc::MessageError> {
+        fn decode_as(version: u32, bytes: &[u8]) -> ::core::result::Result<Self, __message::MessageError> {
             match version {
-                #version => <Self as __rpc::Message>::decode(bytes),
+                #version => <Self as __message::Message>::decode(bytes),
                 #(#decoders,)*
-                _ => ::core::result::Result::Err(__rpc::typed::other_version::<Self>(version)),
+                _ => ::core::result::Result::Err(__message::typed::other_version::<Self>(version)),
             }
         }
     }
@@ -477,7 +476,7 @@ mod tests {
             ("#[serde(try_from = \"B\")] struct A { a: B }", "try_from", "what `try_from` writes is not known"),
             ("struct A { #[serde(rename(serialize = \"b\"))] a: B }", "rename", "the same in both directions"),
         ] {
-            let error = derive(item.parse().unwrap(), "::gapless_rpc").unwrap_err();
+            let error = derive(item.parse().unwrap(), "::gapless_message").unwrap_err();
             let at = error.span().source_text().unwrap_or_default();
             assert!(error.to_string().contains(text), "{item}: {error}");
             assert_eq!(at, place, "{item}: {error}");
@@ -488,10 +487,10 @@ mod tests {
     fn supported_serde_attributes_pass() {
         let item = "#[serde(deny_unknown_fields, bound(serialize = \"T: X\"), crate = \"x::serde\", expecting = \"an A\")] \
                     struct A<T> { #[serde(alias = \"b\", default = \"c\")] a: T }";
-        let code = derive(item.parse().unwrap(), "::gapless::rpc").unwrap();
+        let code = derive(item.parse().unwrap(), "::gapless::message").unwrap();
         let file: syn::File = syn::parse2(code.clone()).unwrap();
         assert_eq!(file.items.len(), 1);
-        assert!(code.to_string().contains("use :: gapless :: rpc :: message as __rpc"));
+        assert!(code.to_string().contains("use :: gapless :: message as __message"));
     }
 
     #[test]

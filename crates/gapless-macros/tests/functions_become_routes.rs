@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_rpc_macros::route;
+use gapless_macros::route;
 use mock::{CallContext, Caller, Domain, Rejection, RouteBuilder};
 use std::fmt;
 
@@ -143,7 +143,7 @@ fn compiled(request: u8) -> u8 {
 pub mod others {
     use super::mock;
 
-    #[gapless_rpc_macros::route("deep/er.route-1", crate = mock)]
+    #[gapless_macros::route("deep/er.route-1", crate = mock)]
     pub fn deeper(request: super::Sum) -> super::Sum {
         request
     }

@@ -1,6 +1,6 @@
-//! Macros used through `gapless-rpc`, `gapless-cqrs` or the face, which document them. Each exists once for each
-//! exporting crate, because the generated code contains paths: `::gapless_rpc`, `::gapless_cqrs`, and `::gapless` for
-//! the `Face…` and `face_…` variants. For a renamed crate there is the option `crate = path`.
+//! Macros used through `gapless-message`, `gapless-rpc` or the face, which document them. Each exists twice, because
+//! the generated code contains paths: those of the crates, and `::gapless` for the `Face…` and `face_…` variants. For a
+//! renamed crate there is the option `crate = path`.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -18,7 +18,7 @@ mod serde_attributes;
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 
-/// Implements `gapless_rpc::Message` and `gapless_rpc::message::Shape` for a type that is `Serialize` and
+/// Implements `gapless_message::Message` and `gapless_message::Shape` for a type that is `Serialize` and
 /// `DeserializeOwned`.
 ///
 /// On the type, in `#[message(…)]`:
@@ -28,7 +28,7 @@ use proc_macro2::TokenStream as Tokens;
 /// | `name = "…"` | name of the type | name for the peer and in errors; keep the old one when the type is renamed |
 /// | `version = n` | 1 | from 1. A version without additions (`since`) is another message: old and new refuse each other |
 /// | `shape = "…"` | derived from the fields | explicit shape, for types that serde encodes by `from`, `into` or `try_from` |
-/// | `crate = path` | `::gapless_rpc`; `::gapless::rpc` for the derive of the face | module that contains `message`, if the application has renamed or re-exported the crate |
+/// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it: the path of a module that contains `message` |
 ///
 /// On a field or variant:
 ///
@@ -44,25 +44,13 @@ use proc_macro2::TokenStream as Tokens;
 /// Features of serde that postcard does not support (`flatten`, `untagged`, `tag`, `skip_serializing_if` …) are errors.
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
-    finish(message::derive(input.into(), "::gapless_rpc"))
+    finish(message::derive(input.into(), "::gapless_message"))
 }
 
-/// Same as `Message`, but uses `::gapless::rpc`.
+/// Same as `Message`, but uses `::gapless::message`.
 #[proc_macro_derive(FaceMessage, attributes(message))]
 pub fn derive_face_message(input: TokenStream) -> TokenStream {
-    finish(message::derive(input.into(), "::gapless::rpc"))
-}
-
-/// Same as `Message`, but uses `::gapless_cqrs`.
-#[proc_macro_derive(CommandMessage, attributes(message))]
-pub fn derive_command_message(input: TokenStream) -> TokenStream {
-    finish(message::derive(input.into(), "::gapless_cqrs"))
-}
-
-/// Same as `CommandMessage`, but uses `::gapless::cqrs`.
-#[proc_macro_derive(FaceCommandMessage, attributes(message))]
-pub fn derive_face_command_message(input: TokenStream) -> TokenStream {
-    finish(message::derive(input.into(), "::gapless::cqrs"))
+    finish(message::derive(input.into(), "::gapless::message"))
 }
 
 /// Generates a route and its typed client from a function.
