@@ -1,10 +1,12 @@
 //! `Context`: a handler's view of its message, and the outputs that it may produce.
 
+use crate::handler_guard::HandlerRefusal;
 use crate::outputs::{OutputDraft, Outputs, TimerChange};
 use crate::random;
 use crate::reject::Reject;
 use crate::sessions::{NOTICES_UNRECEIVED_MAX, NoticeReceivers};
 use gapless_client::client::MessageType;
+use gapless_message::MessageError;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
 
 /// Position of a message in the stream, and the destination of its handler's outputs.
@@ -232,8 +234,30 @@ impl Context<'_> {
         self.outputs.timers.push(TimerChange::Cancel { timer });
     }
 
+    /// Replies with a typed answer, once. A reply that is too long is lost; a refusal that is too long is another one.
     #[inline]
-    fn check_replies(&self) -> Result<(), Reject> {
+    pub(crate) fn reply_typed(
+        &mut self,
+        schema: u32,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), MessageError>,
+    ) -> Result<(), HandlerRefusal> {
+        let has_replied = self.outputs.reply.is_some() || self.outputs.reply_too_long.is_some();
+        let staged = match has_replied {
+            true => Err(Reject::from("the handler has sent another reply, too")),
+            false => self.outputs.stage_typed(schema, encode).map_err(Reject::from),
+        };
+        let draft = staged.map_err(HandlerRefusal::Rejected)?;
+        let length = draft.payload.len();
+        if length > OUTPUT_LENGTH_MAX {
+            self.outputs.reply_too_long = Some(length as u64);
+        } else {
+            self.outputs.reply = Some(draft);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn check_replies(&self) -> Result<(), Reject> {
         if self.is_on_event_stream {
             return Err("on an event stream nobody waits for a reply; publish instead".into());
         }

@@ -21,6 +21,11 @@ pub(crate) trait ErasedService: Any + Send {
 
     fn takes(&self, schema: u32, encoding: Encoding) -> bool;
 
+    /// Name of a typed message, for reports.
+    fn message_name(&self, _schema: u32, _encoding: Encoding) -> Option<&'static str> {
+        None
+    }
+
     fn handle(
         &mut self,
         schema: u32,
@@ -103,6 +108,10 @@ impl<S: Service> ErasedService for TypedService<S> {
         self.handlers.find(schema, encoding).is_some()
     }
 
+    fn message_name(&self, schema: u32, encoding: Encoding) -> Option<&'static str> {
+        self.handlers.name_of(schema, encoding).filter(|_| encoding == Encoding::Postcard)
+    }
+
     fn handle(
         &mut self,
         schema: u32,
@@ -134,5 +143,5 @@ impl<S: Service> ErasedService for TypedService<S> {
 
 #[cold]
 pub(crate) fn unhandled(schema: u32, encoding: Encoding) -> HandlerRefusal {
-    HandlerRefusal::Unhandled(format!("no handler takes {} in {encoding:?}", describe(schema)))
+    HandlerRefusal::Unhandled(format!("no handler takes {} in {encoding:?}", describe(schema, encoding)))
 }

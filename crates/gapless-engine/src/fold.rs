@@ -24,6 +24,7 @@ use crate::service::{Service, describe};
 use crate::sessions::{SessionTable, StoredNotice};
 use crate::timers::TimerTable;
 use crate::transaction_layout::TransactionReply;
+use gapless_schema::Encoding;
 use gapless_stream::logger::utc;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
@@ -343,7 +344,7 @@ impl Fold {
     #[inline]
     pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<ExecutionOutcome, EngineError> {
         let (schema, encoding) = (frame.schema(), frame.encoding());
-        let trigger = Trigger::Message { schema, session: frame.session(), session_seq: frame.session_seq() };
+        let trigger = Trigger::Message { schema, encoding, session: frame.session(), session_seq: frame.session_seq() };
         self.call(frame, trigger, |service, context| service.handle(schema, encoding, payload, context))
     }
 
@@ -408,24 +409,30 @@ impl Fold {
         trigger: Trigger,
         sequence: u64,
     ) -> Result<ExecutionOutcome, EngineError> {
-        self.outputs.clear();
+        if !matches!(refused, HandlerRefusal::Typed(_)) {
+            self.outputs.clear();
+        }
         let (session, session_seq) = trigger.origin();
         let rules = self.rules();
         match refused {
+            HandlerRefusal::Typed(name) if self.before.is_changed(&*self.service) => {
+                let (message, reason) = (trigger.describe(&*self.service), name.to_owned());
+                Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason })
+            }
             HandlerRefusal::Rejected(Reject { text: reason, .. }) if self.before.is_changed(&*self.service) => {
-                let message = trigger.describe();
+                let message = trigger.describe(&*self.service);
                 Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason })
             }
             HandlerRefusal::Panicked(reason) if !rules.panic_is_dead_letter => {
-                let message = trigger.describe();
+                let message = trigger.describe(&*self.service);
                 Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason })
             }
             HandlerRefusal::Unhandled(reason) if rules.unhandled_stops => {
-                let message = trigger.describe();
+                let message = trigger.describe(&*self.service);
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
             }
-            HandlerRefusal::Undecodable(error) if rules.unhandled_stops => {
-                let (message, reason) = (trigger.describe(), error.to_string());
+            HandlerRefusal::Undecodable(reason) if rules.unhandled_stops => {
+                let message = trigger.describe(&*self.service);
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
             }
             refused => Ok(refused.into()),
@@ -469,7 +476,7 @@ impl Fold {
 
 #[derive(Clone, Copy)]
 enum Trigger {
-    Message { schema: u32, session: u64, session_seq: u64 },
+    Message { schema: u32, encoding: Encoding, session: u64, session_seq: u64 },
     Timer { timer: u64, deadline_ns: u64 },
 }
 
@@ -481,9 +488,12 @@ impl Trigger {
         }
     }
 
-    fn describe(self) -> String {
+    fn describe(self, service: &dyn ErasedService) -> String {
         match self {
-            Self::Message { schema, .. } => describe(schema),
+            Self::Message { schema, encoding, .. } => {
+                let name = service.message_name(schema, encoding);
+                name.map_or_else(|| describe(schema, encoding), str::to_owned)
+            }
             Self::Timer { timer, deadline_ns } => format!("timer {timer} (due at {})", utc(deadline_ns)),
         }
     }

@@ -3,14 +3,15 @@
 
 use crate::outputs::ExecutionOutcome;
 use crate::reject::Reject;
-use gapless_schema::DecodeError;
 use gapless_wire::control::RefusalCode;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) enum HandlerRefusal {
-    Undecodable(DecodeError),
+    Undecodable(String),
     Rejected(Reject),
+    /// A typed refusal, already encoded as the reply; the outputs hold nothing else. With its type, for reports.
+    Typed(&'static str),
     Unhandled(String),
     Inadmissible(String),
     Panicked(String),
@@ -21,10 +22,11 @@ impl From<HandlerRefusal> for ExecutionOutcome {
     #[cold]
     fn from(refused: HandlerRefusal) -> Self {
         let (code, text) = match refused {
+            HandlerRefusal::Typed(_) => return Self::Done,
             HandlerRefusal::Rejected(Reject { code: detail, text }) => {
                 return Self::Refused { code: RefusalCode::Rejected, detail, text, dead: false };
             }
-            HandlerRefusal::Undecodable(error) => (RefusalCode::Malformed, error.to_string()),
+            HandlerRefusal::Undecodable(text) => (RefusalCode::Malformed, text),
             HandlerRefusal::Unhandled(text) => (RefusalCode::Unhandled, text),
             HandlerRefusal::Inadmissible(text) => (RefusalCode::Rejected, text),
             HandlerRefusal::Panicked(message) => {
@@ -32,6 +34,13 @@ impl From<HandlerRefusal> for ExecutionOutcome {
             }
         };
         Self::Refused { code, detail: 0, text, dead: true }
+    }
+}
+
+impl HandlerRefusal {
+    #[cold]
+    pub(crate) fn undecodable(error: impl std::fmt::Display) -> Self {
+        Self::Undecodable(error.to_string())
     }
 }
 

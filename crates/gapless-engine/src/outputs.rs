@@ -57,6 +57,23 @@ impl Outputs {
         Ok(OutputDraft { schema, encoding, payload: start..start + length })
     }
 
+    /// Stages a typed message, whose length is not known before.
+    ///
+    /// # Errors
+    /// The error of `encode`, which leaves what it was given.
+    #[inline]
+    pub fn stage_typed<E>(
+        &mut self,
+        schema: u32,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<OutputDraft, E> {
+        let start = self.used;
+        self.buffer.truncate(start);
+        encode(&mut self.buffer)?;
+        self.used = self.buffer.len();
+        Ok(OutputDraft { schema, encoding: Encoding::Postcard, payload: start..self.used })
+    }
+
     #[inline]
     pub fn payload(&self, draft: &OutputDraft) -> &[u8] {
         &self.buffer[draft.payload.clone()]

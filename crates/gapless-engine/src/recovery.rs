@@ -129,7 +129,9 @@ fn with_command(other: OutputDifference, reader: &JournalReader) -> EngineError 
 fn describe_frame(frame: &Frame<'_>) -> String {
     let (session, session_seq) = (frame.session(), frame.session_seq());
     match (frame.kind(), TimerFired::from_bytes(frame.payload())) {
-        (Kind::Command, _) => format!("{}, session {session}, session_seq {session_seq}", describe(frame.schema())),
+        (Kind::Command, _) => {
+            format!("{}, session {session}, session_seq {session_seq}", describe(frame.schema(), frame.encoding()))
+        }
         (Kind::Timer, Some(TimerFired { timer, deadline_ns })) => format!("timer {timer}, due at {}", utc(deadline_ns)),
         (kind, _) => format!("{kind:?} of session {session}"),
     }

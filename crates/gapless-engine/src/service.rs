@@ -1,8 +1,9 @@
 //! The application's part: a `Service` and its handlers, registered by message in `Handlers`.
 
 use crate::Reject;
-use crate::context::Context;
+use crate::context::{Context, OUTPUT_LENGTH_MAX};
 use crate::handler_guard::HandlerRefusal;
+use gapless_message::{Message as _, Request, contract};
 use gapless_schema::{Decode, Encoding, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -71,7 +72,7 @@ impl<S: Service> Handlers<S> {
     /// Schema name of a message that a typed handler takes; for reports.
     #[must_use]
     pub fn message_name(schema: u32, encoding: Encoding) -> Option<&'static str> {
-        Self::of_service().names.get(&(schema, encoding)).copied()
+        Self::of_service().name_of(schema, encoding)
     }
 }
 
@@ -85,7 +86,7 @@ impl<S> Handlers<S> {
         handler: impl Fn(&mut S, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
     ) -> &mut Self {
         let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
-            let message = M::decode(payload).map_err(HandlerRefusal::Undecodable)?;
+            let message = M::decode(payload).map_err(HandlerRefusal::undecodable)?;
             handler(service, message, context).map_err(HandlerRefusal::Rejected)
         };
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
@@ -108,10 +109,78 @@ impl<S> Handlers<S> {
         self.insert(schema, Encoding::Opaque, Box::new(call))
     }
 
+    /// Registers `handler` for the commands `C` of all versions that this program reads. Its `Ok` is the reply, its `Err`
+    /// the refusal: then the other outputs of the call are dropped, and the state must be as it was ([`Reject`]).
+    /// Commands whose types differ from these are not handled ([`crate::Policy`]).
+    ///
+    /// ```
+    /// use gapless_engine::{Context, Handlers};
+    /// use gapless_message::Message;
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// #[message(reply = u32, refusal = SoldOut)]
+    /// struct Take;
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// struct SoldOut;
+    ///
+    /// struct Seats(u32);
+    /// fn handlers(handlers: &mut Handlers<Seats>) {
+    ///     handlers.command(|seats: &mut Seats, _: Take, _: &mut Context<'_>| {
+    ///         seats.0 = seats.0.checked_sub(1).ok_or(SoldOut)?;
+    ///         Ok(seats.0)
+    ///     });
+    /// }
+    /// # handlers(&mut Handlers::default());
+    /// ```
+    ///
+    /// # Panics
+    /// A command of this name has a handler already, or the types have more than 256 combinations of versions.
+    pub fn command<C: Request>(
+        &mut self,
+        handler: impl Fn(&mut S, C, &mut Context<'_>) -> Result<C::Reply, C::Refusal> + Send + 'static,
+    ) -> &mut Self {
+        let schema = contract::name_key(C::TYPE_NAME);
+        let contracts = contract::contracts_of::<C>();
+        let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
+            let (hash, payload) = contract::split_request(payload).ok_or_else(|| {
+                HandlerRefusal::undecodable(format_args!("{}: {} bytes have no contract", C::TYPE_NAME, payload.len()))
+            })?;
+            let agreed =
+                contracts.iter().find(|contract| contract.hash == hash).ok_or_else(|| other_types::<C>(hash))?;
+            let command = C::decode_as(agreed.request_version, payload).map_err(HandlerRefusal::undecodable)?;
+            context.check_replies().map_err(HandlerRefusal::Rejected)?;
+            match handler(service, command, context) {
+                Ok(reply) => context.reply_typed(schema, |into| {
+                    contract::encode_reply(&reply, agreed.reply_version, into);
+                    Ok(())
+                }),
+                Err(refusal) => {
+                    context.outputs.clear();
+                    context
+                        .reply_typed(schema, |into| contract::encode_refusal(&refusal, agreed.refusal_version, into))?;
+                    match context.outputs.reply_too_long {
+                        None => Err(HandlerRefusal::Typed(C::Refusal::TYPE_NAME)),
+                        Some(length) => Err(too_long_refusal::<C>(length)),
+                    }
+                }
+            }
+        };
+        self.names.insert((schema, Encoding::Postcard), C::TYPE_NAME);
+        self.insert(schema, Encoding::Postcard, Box::new(call))
+    }
+
     fn insert(&mut self, schema: u32, encoding: Encoding, handler: ServiceHandler<S>) -> &mut Self {
         let before = self.by_message.insert((schema, encoding), handler);
-        assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema));
+        let name =
+            || self.names.get(&(schema, encoding)).map_or_else(|| describe(schema, encoding), ToString::to_string);
+        assert!(before.is_none(), "message {} in {encoding:?} has two handlers", name());
         self
+    }
+
+    #[cold]
+    pub(crate) fn name_of(&self, schema: u32, encoding: Encoding) -> Option<&'static str> {
+        self.names.get(&(schema, encoding)).copied()
     }
 
     #[inline]
@@ -120,6 +189,27 @@ impl<S> Handlers<S> {
     }
 }
 
-pub(crate) fn describe(schema: u32) -> String {
+#[cold]
+fn other_types<C: Request>(hash: u32) -> HandlerRefusal {
+    HandlerRefusal::Unhandled(format!(
+        "{}: the client's types (contract {hash:08x}) are not those of the service: {}",
+        C::TYPE_NAME,
+        contract::describe::<C>()
+    ))
+}
+
+#[cold]
+fn too_long_refusal<C: Request>(length: u64) -> HandlerRefusal {
+    let name = C::Refusal::TYPE_NAME;
+    HandlerRefusal::Rejected(
+        format!("refused, but the {name} of {length} bytes is too long: {OUTPUT_LENGTH_MAX} are the most").into(),
+    )
+}
+
+/// Text for a message whose name is not known.
+pub(crate) fn describe(schema: u32, encoding: Encoding) -> String {
+    if encoding == Encoding::Postcard {
+        return format!("typed message {schema:#010x}");
+    }
     format!("schema {} template {}", schema >> 16, schema & 0xffff)
 }

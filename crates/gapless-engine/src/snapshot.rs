@@ -137,7 +137,10 @@ fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
         let (number, sequence) = (fields.u64("a notice's number")?, fields.u64("a notice's sequence")?);
         let (timestamp_ns, schema) = (fields.u64("a notice's time stamp")?, fields.u32("a notice's schema")?);
         let (flags, length) = (fields.u16("a notice's encoding")?, fields.u32("a notice's length")?);
-        let encoding = Encoding::from_flags(flags).ok_or(FieldError::Value { what: "a notice's encoding" })?;
+        let encoding = Encoding::from_flags(flags);
+        if encoding.flags() != flags {
+            return Err(FieldError::Value { what: "a notice's encoding" });
+        }
         let payload = fields.bytes(length as usize, "a notice")?.to_vec();
         notices.push_back(StoredNotice { number, sequence, timestamp_ns, schema, encoding, payload });
     }

@@ -121,8 +121,8 @@ pub(crate) struct DecodedTransaction<'a> {
 
 #[inline]
 fn encoding_of(flags: u16) -> Result<Encoding, String> {
-    let encoding = Encoding::from_flags(flags).filter(|encoding| encoding.flags() == flags);
-    encoding.ok_or_else(|| format!("{flags:#06x} is no encoding"))
+    let encoding = Encoding::from_flags(flags);
+    if encoding.flags() == flags { Ok(encoding) } else { Err(format!("{flags:#06x} is no encoding")) }
 }
 
 /// Stages notices and timers in `outputs`, which must be empty.

@@ -28,6 +28,9 @@ use proc_macro2::TokenStream as Tokens;
 /// | `name = "…"` | name of the type | name for the peer and in errors; keep the old one when the type is renamed |
 /// | `version = n` | 1 | from 1. A version without additions (`since`) is another message: old and new refuse each other |
 /// | `shape = "…"` | derived from the fields | explicit shape, for types that serde encodes by `from`, `into` or `try_from` |
+/// | `request` | | a request, answered by `()` and never refused |
+/// | `reply = Type` | `()` | a request, and its reply |
+/// | `refusal = Type` | `NoRefusal` | a request, and its refusal |
 /// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it: the path of a module that contains `message` |
 ///
 /// On a field or variant:
@@ -44,13 +47,13 @@ use proc_macro2::TokenStream as Tokens;
 /// Features of serde that postcard does not support (`flatten`, `untagged`, `tag`, `skip_serializing_if` …) are errors.
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
-    finish(message::derive(input.into(), "::gapless_message"))
+    finish(message::derive(input.into(), "::gapless_message::derived"))
 }
 
 /// Same as `Message`, but uses `::gapless::message`.
 #[proc_macro_derive(FaceMessage, attributes(message))]
 pub fn derive_face_message(input: TokenStream) -> TokenStream {
-    finish(message::derive(input.into(), "::gapless::message"))
+    finish(message::derive(input.into(), "::gapless::message::derived"))
 }
 
 /// Generates a route and its typed client from a function.

@@ -14,6 +14,14 @@ struct TypeOptions {
     name: String,
     version: u32,
     shape: Option<String>,
+    answers: Option<Answers>,
+}
+
+/// Types of a request's answers; `None`: the defaults.
+#[derive(Default)]
+struct Answers {
+    reply: Option<Type>,
+    refusal: Option<Type>,
 }
 
 #[derive(Default)]
@@ -82,6 +90,17 @@ pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
         }
     }
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let request = options.answers.as_ref().map(|answers| {
+        let reply = answers.reply.as_ref().map_or_else(|| quote!(()), |reply| quote!(#reply));
+        let refusal = answers.refusal.as_ref().map_or_else(|| quote!(__message::NoRefusal), |refusal| quote!(#refusal));
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics __message::Request for #ident #type_generics #where_clause {
+                type Reply = #reply;
+                type Refusal = #refusal;
+            }
+        }
+    });
     Ok(quote! {
         const _: () = {
             // The only name in scope for the generated code, unlikely to exist in the application.
@@ -135,26 +154,41 @@ pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
                     __message::typed::from_json(text)
                 }
             }
+
+            #request
         };
     })
 }
 
 fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
-    let mut options =
-        TypeOptions { module: syn::parse_str(module)?, name: input.ident.unraw().to_string(), version: 1, shape: None };
+    let mut options = TypeOptions {
+        module: syn::parse_str(module)?,
+        name: input.ident.unraw().to_string(),
+        version: 1,
+        shape: None,
+        answers: None,
+    };
     for attribute in message_attributes(&input.attrs) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("crate") {
                 let crate_path = meta.value()?.call(Path::parse_mod_style)?;
-                options.module = syn::parse_quote!(#crate_path::message);
+                options.module = syn::parse_quote!(#crate_path::message::derived);
             } else if meta.path.is_ident("name") {
                 options.name = filled_text(&meta.value()?.parse()?)?;
             } else if meta.path.is_ident("version") {
                 options.version = number(&meta.value()?.parse()?, 1, "versions begin at 1")?;
             } else if meta.path.is_ident("shape") {
                 options.shape = Some(filled_text(&meta.value()?.parse()?)?);
+            } else if meta.path.is_ident("request") {
+                options.answers.get_or_insert_default();
+            } else if meta.path.is_ident("reply") {
+                options.answers.get_or_insert_default().reply = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("refusal") {
+                options.answers.get_or_insert_default().refusal = Some(meta.value()?.parse()?);
             } else {
-                return Err(meta.error("`name`, `version`, `shape` or `crate` is expected here"));
+                return Err(
+                    meta.error("`name`, `version`, `shape`, `request`, `reply`, `refusal` or `crate` is expected here")
+                );
             }
             Ok(())
         })?;
@@ -445,7 +479,13 @@ mod tests {
             ("union A { a: u8 }", "union", "serde does not know unions"),
             ("#[message(version = 0)] struct A;", "0", "versions begin at 1"),
             ("#[message(name = \"\")] struct A;", "\"\"", "an empty one was found"),
-            ("#[message(id = 3)] struct A;", "id", "`name`, `version`, `shape` or `crate` is expected"),
+            (
+                "#[message(id = 3)] struct A;",
+                "id",
+                "`name`, `version`, `shape`, `request`, `reply`, `refusal` or `crate` is expected",
+            ),
+            ("#[message(reply)] struct A;", ")", "expected"),
+            ("#[message(refusal = 3)] struct A;", "3", "expected"),
             ("struct A { #[message(id = 3)] a: u8 }", "id", "`since` or `shape` is expected"),
             ("struct A { #[message(since = 1)] a: u8 }", "1", "needs no `since`"),
             ("#[serde(default)] struct A { #[message(since = 2)] a: u8 }", "a", "the type has version 1"),
@@ -476,7 +516,7 @@ mod tests {
             ("#[serde(try_from = \"B\")] struct A { a: B }", "try_from", "what `try_from` writes is not known"),
             ("struct A { #[serde(rename(serialize = \"b\"))] a: B }", "rename", "the same in both directions"),
         ] {
-            let error = derive(item.parse().unwrap(), "::gapless_message").unwrap_err();
+            let error = derive(item.parse().unwrap(), "::gapless_message::derived").unwrap_err();
             let at = error.span().source_text().unwrap_or_default();
             assert!(error.to_string().contains(text), "{item}: {error}");
             assert_eq!(at, place, "{item}: {error}");
@@ -487,10 +527,10 @@ mod tests {
     fn supported_serde_attributes_pass() {
         let item = "#[serde(deny_unknown_fields, bound(serialize = \"T: X\"), crate = \"x::serde\", expecting = \"an A\")] \
                     struct A<T> { #[serde(alias = \"b\", default = \"c\")] a: T }";
-        let code = derive(item.parse().unwrap(), "::gapless::message").unwrap();
+        let code = derive(item.parse().unwrap(), "::gapless::message::derived").unwrap();
         let file: syn::File = syn::parse2(code.clone()).unwrap();
         assert_eq!(file.items.len(), 1);
-        assert!(code.to_string().contains("use :: gapless :: message as __message"));
+        assert!(code.to_string().contains("use :: gapless :: message :: derived as __message"));
     }
 
     #[test]

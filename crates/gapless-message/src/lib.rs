@@ -2,6 +2,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`contract`] | typed requests and their answers in frames |
+//! | [`request`] | [`Request`]: a message that is answered |
 //! | [`headers`] | [`Headers`](headers::Headers): metadata that the application sends with a request |
 //! | [`route_name`] | valid names of routes |
 //! | [`described`] | [`TypeKey`](described::TypeKey): the properties of a type that caller and instance compare |
@@ -39,13 +41,18 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
+// Derived code in this crate names it as others do.
+extern crate self as gapless_message;
+
 pub mod bytes;
+pub mod contract;
 pub mod described;
 pub mod difference;
 pub mod headers;
 pub mod json;
 pub mod message;
 pub mod postcard_reader;
+pub mod request;
 pub mod route_name;
 pub mod schema;
 pub mod shape;
@@ -111,6 +118,15 @@ pub mod version;
 /// ```
 pub use gapless_macros::Message;
 pub use json::Json;
+/// Names that derived code uses.
+#[doc(hidden)]
+pub mod derived {
+    pub use crate::message::{Encoding, Message, MessageError, OlderVersion};
+    pub use crate::request::{NoRefusal, Request};
+    pub use crate::shape::{Shape, ShapeWriter};
+    pub use crate::typed;
+}
 pub use message::{Encoding, Message, MessageError, OlderVersion};
+pub use request::{NoRefusal, Request};
 pub use shape::{Shape, ShapeWriter};
 pub use version::{rewritten, version_of};

@@ -73,11 +73,8 @@ impl HandlerOutput {
     fn text(&self, describe: &Describe<'_>) -> String {
         match self {
             Self::Message { what, schema, flags, payload } => {
-                let described = payload
-                    .bytes
-                    .as_ref()
-                    .zip(Encoding::from_flags(*flags))
-                    .map(|(bytes, encoding)| describe(MessageType { schema: *schema, encoding }, bytes));
+                let message_type = MessageType { schema: *schema, encoding: Encoding::from_flags(*flags) };
+                let described = payload.bytes.as_ref().map(|bytes| describe(message_type, bytes));
                 let unknown = || format!("{} bytes with the hash {:016x}", payload.length, payload.hash);
                 format!("{what}: {}", described.unwrap_or_else(unknown))
             }

@@ -139,7 +139,7 @@ fn output_of(session: &SessionEntry, reply: &StoredReply) -> HandlerOutput {
             HandlerOutput::Words(format!("refusal of command {number} of session {session}: {code:?} {detail}, {text}"))
         }
         None => {
-            let encoding = Encoding::from_flags(reply.flags).unwrap_or(Encoding::Opaque);
+            let encoding = Encoding::from_flags(reply.flags);
             let what = format!("reply to command {number} of session {session}");
             HandlerOutput::message(what, reply.schema, encoding, &reply.payload)
         }

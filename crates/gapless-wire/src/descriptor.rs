@@ -122,6 +122,8 @@ pub enum Encoding {
     Sbe = 1,
     /// Field numbers are the SBE field ids.
     Protobuf = 2,
+    /// A typed message: `schema` is the key of its name, the payload begins with its contract.
+    Postcard = 3,
 }
 
 /// A new flag is also admitted in `known_flags` of the module `frame`.
@@ -138,15 +140,15 @@ pub const CHECKPOINT_FLAG: u16 = 1 << 3;
 pub const TRANSACTION_FLAG: u16 = 1 << 4;
 
 impl Encoding {
-    /// `None` for the reserved value 3.
+    /// Encoding in the two lowest bits.
     #[inline]
     #[must_use]
-    pub const fn from_flags(flags: u16) -> Option<Self> {
+    pub const fn from_flags(flags: u16) -> Self {
         match flags & ENCODING_FLAGS {
-            0 => Some(Self::Opaque),
-            1 => Some(Self::Sbe),
-            2 => Some(Self::Protobuf),
-            _ => None,
+            0 => Self::Opaque,
+            1 => Self::Sbe,
+            2 => Self::Protobuf,
+            _ => Self::Postcard,
         }
     }
 

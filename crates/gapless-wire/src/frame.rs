@@ -17,7 +17,7 @@ pub enum FrameError {
     /// An unknown kind, or one that has no place in a stream.
     #[error("frame kind {found} is unknown in a stream")]
     Kind { found: u8 },
-    /// The reserved encoding, or an undefined flag.
+    /// An undefined flag.
     #[error("frame flags {found:#06x} have no meaning")]
     Flags { found: u16 },
     /// A fragment index that is not below its count.
@@ -173,7 +173,7 @@ impl<'a> Frame<'a> {
         let flags = frame.flags();
         let of_record = if is_record { d::CHECKPOINT_FLAG } else { d::TRANSACTION_FLAG };
         let known_flags = d::ENCODING_FLAGS | d::REFUSED_FLAG | of_record;
-        if flags & !known_flags != 0 || Encoding::from_flags(flags).is_none() {
+        if flags & !known_flags != 0 {
             return Err(FrameError::Flags { found: flags });
         }
         let fragment = frame.u32_at(d::FRAGMENT_OFFSET);
@@ -232,7 +232,7 @@ impl<'a> Frame<'a> {
     #[inline]
     #[must_use]
     pub fn encoding(&self) -> Encoding {
-        Encoding::from_flags(self.flags()).expect("the encoding is checked by parse")
+        Encoding::from_flags(self.flags())
     }
 
     #[inline]

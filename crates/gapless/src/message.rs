@@ -19,6 +19,8 @@
 /// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String?}");
 /// ```
 pub use gapless_macros::FaceMessage as Message;
+#[doc(hidden)]
+pub use gapless_message::derived;
 pub use gapless_message::headers::Headers;
-pub use gapless_message::message::{Encoding, Message, MessageError, OlderVersion};
-pub use gapless_message::{Json, Shape, ShapeWriter, typed};
+pub use gapless_message::message::{Encoding, Message, MessageError};
+pub use gapless_message::{Json, NoRefusal, Request, Shape};

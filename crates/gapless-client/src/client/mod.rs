@@ -114,6 +114,8 @@ pub struct Client {
     sent_last: SessionKey,
     by_token: FxHashMap<u128, SessionKey>,
     frame: Vec<u8>,
+    /// Encoded request; its memory is reused.
+    request: Vec<u8>,
     assembly: Assembly,
     quiet_polls: QuietPolls,
     resending: Vec<SessionKey>,
@@ -202,6 +204,7 @@ impl Client {
             sent_last: SessionKey(0),
             by_token: FxHashMap::default(),
             frame: Vec::new(),
+            request: Vec::new(),
             assembly: Assembly::default(),
             quiet_polls: QuietPolls::default(),
             resending: Vec::new(),

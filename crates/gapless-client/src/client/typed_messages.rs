@@ -1,13 +1,53 @@
-//! Messages described by a schema: sending objects, and decoding replies.
+//! Typed requests and their answers; objects of a schema: sending them, and decoding replies.
 
 use super::{Client, MessageType, OwnedReply, Reply};
 use crate::ClientError;
 use crate::message_type::{decode, encode};
 use crate::session_key::SessionKey;
+use gapless_message::contract::{self, AnswerError};
+use gapless_message::{Message as _, MessageError, Request};
 use gapless_schema::{Decode, Encode};
+use gapless_wire::Encoding;
 use std::time::Duration;
 
 impl Client {
+    /// Like [`Client::send`], for a typed request. [`Reply::answer`] decodes its answer.
+    ///
+    /// # Errors
+    /// As for [`Client::send`]; the request cannot be encoded.
+    pub fn send_request<R: Request>(&mut self, key: SessionKey, request: &R) -> Result<u64, ClientError> {
+        let payload = self.encode_request(request)?;
+        let sent = self.send(key, type_of::<R>(), payload.len(), |buffer| {
+            buffer.copy_from_slice(&payload);
+            Ok(payload.len())
+        });
+        self.request = payload;
+        sent
+    }
+
+    /// Like [`Client::call`], for a typed request: its reply, or its refusal.
+    ///
+    /// # Errors
+    /// As for [`Client::call`]; the request cannot be encoded, or the answer cannot be decoded.
+    pub fn call_request<R: Request>(
+        &mut self,
+        key: SessionKey,
+        request: &R,
+        timeout: Duration,
+    ) -> Result<Result<R::Reply, R::Refusal>, ClientError> {
+        let payload = self.encode_request(request)?;
+        let called = self.call(key, type_of::<R>(), &payload, timeout);
+        self.request = payload;
+        called?.answer::<R>()
+    }
+
+    fn encode_request<R: Request>(&mut self, request: &R) -> Result<Vec<u8>, ClientError> {
+        let mut payload = std::mem::take(&mut self.request);
+        payload.clear();
+        contract::encode_request(request, &mut payload).map_err(|error| ClientError::Encode(error.to_string()))?;
+        Ok(payload)
+    }
+
     /// Like [`Client::send`], for an object of a schema.
     ///
     /// # Errors
@@ -38,6 +78,18 @@ impl<'a> Reply<'a> {
         MessageType { schema: self.schema, encoding: self.encoding }
     }
 
+    /// Decodes the answer to a typed request: its reply, or its refusal.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if the service did not answer by itself;
+    /// [`ClientError::ReplyLost`]; [`ClientError::Decode`], if it is another message, or malformed.
+    pub fn answer<R: Request>(&self) -> Result<Result<R::Reply, R::Refusal>, ClientError> {
+        match self.refused() {
+            Some(error) => Err(error),
+            None => answer::<R>(self.message_type(), self.sequence, self.payload),
+        }
+    }
+
     /// Decodes as an object or a view of the payload.
     ///
     /// # Errors
@@ -57,6 +109,14 @@ impl OwnedReply {
         MessageType { schema: self.schema, encoding: self.encoding }
     }
 
+    /// Decodes the answer to a typed request: its reply, or its refusal.
+    ///
+    /// # Errors
+    /// [`ClientError::ReplyLost`]; [`ClientError::Decode`], if it is another message, or malformed.
+    pub fn answer<R: Request>(&self) -> Result<Result<R::Reply, R::Refusal>, ClientError> {
+        answer::<R>(self.message_type(), self.sequence, &self.payload)
+    }
+
     /// Decodes as an object or a view of the payload.
     ///
     /// # Errors
@@ -64,4 +124,23 @@ impl OwnedReply {
     pub fn decode<M: Decode>(&self) -> Result<M::Decoded<'_>, ClientError> {
         decode::<M>(self.message_type(), &self.payload)
     }
+}
+
+const fn type_of<R: Request>() -> MessageType {
+    MessageType { schema: contract::name_key(R::TYPE_NAME), encoding: Encoding::Postcard }
+}
+
+fn answer<R: Request>(
+    found: MessageType,
+    sequence: u64,
+    payload: &[u8],
+) -> Result<Result<R::Reply, R::Refusal>, ClientError> {
+    if found != type_of::<R>() {
+        let reason = format!("it is schema {:#x} in {:?}, no answer to {}", found.schema, found.encoding, R::TYPE_NAME);
+        return Err(ClientError::Decode { expected: R::Reply::TYPE_NAME, reason });
+    }
+    contract::decode_answer::<R>(payload).map_err(|error| match error {
+        AnswerError::ReplyLost { reason } => ClientError::ReplyLost { sequence, reason },
+        AnswerError::Message(MessageError { type_name, reason }) => ClientError::Decode { expected: type_name, reason },
+    })
 }

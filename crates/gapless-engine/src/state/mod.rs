@@ -137,7 +137,7 @@ impl<S> StateHandlers<S> {
         handler: impl Fn(&S, &mut Transaction<'_>, M::Decoded<'_>, &mut Context<'_>) -> Result<(), Reject> + Send + 'static,
     ) -> &mut Self {
         let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
-            let message = M::decode(payload).map_err(HandlerRefusal::Undecodable)?;
+            let message = M::decode(payload).map_err(HandlerRefusal::undecodable)?;
             handler(service, store, message, context).map_err(HandlerRefusal::Rejected)
         };
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
@@ -162,7 +162,7 @@ impl<S> StateHandlers<S> {
 
     fn insert(&mut self, schema: u32, encoding: Encoding, handler: StateHandler<S>) -> &mut Self {
         let before = self.by_message.insert((schema, encoding), handler);
-        assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema));
+        assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema, encoding));
         self
     }
 

@@ -185,7 +185,7 @@ impl Transactions for SpeculativeExecutor {
         length_max: usize,
         out: &mut Vec<u8>,
     ) -> ExecutionResult {
-        let encoding = Encoding::from_flags(header.flags).expect("the flags of a frame are checked");
+        let encoding = Encoding::from_flags(header.flags);
         self.run(header, sequencer, length_max, out, &mut |service, store, context| {
             service.handle(store, header.schema, encoding, payload, context)
         });

@@ -45,6 +45,7 @@ pub(super) const fn message_type(encoding: Encoding, schema_id: u16, template_id
         Encoding::Sbe => 1,
         Encoding::Protobuf => 2,
         Encoding::Opaque => 3,
+        Encoding::Postcard => 4,
     };
     number << 32 | schema_key(schema_id, template_id) as u64
 }

@@ -48,6 +48,7 @@ mod stream_service_over_networks;
 mod tcp_clients_are_served;
 mod timer_wakes_sequencer;
 mod too_long_replies;
+mod typed_commands;
 mod unusable_directory_is_refused;
 mod version_activation;
 mod waiting_client_logs_server;
