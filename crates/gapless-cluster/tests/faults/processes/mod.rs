@@ -305,12 +305,15 @@ impl Cluster {
         let _ = control::ask(&self.directory(member), &AdminRequest::Transfer { to: to as u64 });
     }
 
+    /// First line of its log with all `words`.
+    pub fn logged(&self, member: usize, words: &[&str]) -> Option<String> {
+        let log = self.log(member);
+        log.lines().find(|line| words.iter().all(|word| line.contains(word))).map(str::to_owned)
+    }
+
     #[track_caller]
     pub fn wait_log(&mut self, member: usize, words: &[&str]) -> String {
-        self.wait(&format!("{words:?} from member {member}"), |cluster| {
-            let log = cluster.log(member);
-            log.lines().find(|line| words.iter().all(|word| line.contains(word))).map(str::to_owned)
-        })
+        self.wait(&format!("{words:?} from member {member}"), |cluster| cluster.logged(member, words))
     }
 
     /// Members that end meanwhile are an error, except armed ones.
