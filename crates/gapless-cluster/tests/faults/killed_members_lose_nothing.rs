@@ -99,27 +99,34 @@ impl KilledCluster {
         self.cluster.start_member(member, &[("GAPLESS_CRASH_POINT", &format!("{point}:{pass}"))]);
     }
 
-    fn dies(&mut self, member: usize, name: &str, mut meanwhile: impl FnMut(&mut Cluster)) {
-        if self.has_died(member, name, &mut meanwhile) {
-            self.revive(member);
-        } else {
+    fn dies(&mut self, member: usize, name: &str, meanwhile: impl FnMut(&mut Cluster)) {
+        if !self.has_died_within(ARMED, member, name, meanwhile) {
             self.cluster.kill(member);
-            self.revive(member);
         }
+        self.revive(member);
     }
 
-    fn has_died(&mut self, member: usize, name: &str, mut meanwhile: impl FnMut(&mut Cluster)) -> bool {
-        let deadline = Instant::now() + ARMED;
+    /// After `false` the member runs, even if `meanwhile` takes long.
+    fn has_died_within(
+        &mut self,
+        time: Duration,
+        member: usize,
+        name: &str,
+        mut meanwhile: impl FnMut(&mut Cluster),
+    ) -> bool {
+        let deadline = Instant::now() + time;
         let hits = self.hits.entry(name.to_owned()).or_default();
-        while Instant::now() < deadline {
+        loop {
             if self.cluster.has_died(member) {
                 *hits += 1;
                 return true;
             }
+            if Instant::now() > deadline {
+                return false;
+            }
             meanwhile(&mut self.cluster);
             std::thread::sleep(Duration::from_millis(5));
         }
-        false
     }
 
     fn revive(&mut self, member: usize) {
@@ -166,7 +173,7 @@ impl KilledCluster {
             self.load.wait_more(50);
             self.cluster.isolate(victim, false);
         }
-        let has_died = self.has_died(victim, point, |_| {});
+        let has_died = self.has_died_within(ARMED, victim, point, |_| {});
         if let Some(next) = and_then.filter(|_| has_died) {
             self.arm(victim, next, 1);
             self.dies(victim, next, |_| {});
@@ -189,7 +196,7 @@ impl KilledCluster {
         self.cluster.hold(primary, backup, true);
         self.load.wait_more(50);
         self.cluster.kill(primary);
-        if self.has_died(WITNESS_MEMBER, name, |_| {}) {
+        if self.has_died_within(ARMED, WITNESS_MEMBER, name, |_| {}) {
             self.cluster.start_member(WITNESS_MEMBER, &[]);
         }
         self.cluster.leader_among(&[backup]);
