@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::processes::load::PublisherLoad;
-use crate::processes::{Cluster, ClusterPlan, THREE, WITNESS, streams};
+use crate::processes::{Cluster, ClusterPlan, PATIENCE, THREE, WITNESS, streams};
 use gapless_agent::fault::CLUSTER_CRASH_POINTS;
 use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
@@ -230,7 +230,8 @@ impl KilledCluster {
         self.load.wait_more_singly(MESSAGES_MISSED);
         for point in of("fetch_") {
             self.arm(victim, point, 1);
-            self.has_died(victim, &format!("{point}{who}"), |_| {});
+            // Each point is tried once.
+            self.has_died_within(PATIENCE, victim, &format!("{point}{who}"), |_| {});
         }
         if self.cluster.is_running(victim) {
             self.cluster.kill(victim);
@@ -319,13 +320,15 @@ fn with_a_witness(random: &mut Random) {
 }
 
 fn around_a_sync(random: &mut Random) {
+    // Few, because a sync of a busy disk may take a second.
+    let pass = |random: &mut Random| 5 + random.below(6);
     let mut dying = KilledCluster::new(ClusterPlan { tier: "quorum-sync", ..THREE });
     for point in ["before_sync", "after_sync"] {
-        dying.until_hit(point, |dying| dying.leader_dies(point, 30 + random.below(30)));
+        dying.until_hit(point, |dying| dying.leader_dies(point, pass(random)));
         let name = format!("{point} of a follower");
         dying.until_hit(&name, |dying| {
             let victim = dying.follower();
-            dying.follower_dies(victim, point, &name, 30 + random.below(30));
+            dying.follower_dies(victim, point, &name, pass(random));
         });
     }
     let expected = ["before_sync", "after_sync", "before_sync of a follower", "after_sync of a follower"];
