@@ -5,7 +5,7 @@
 
 use crate::processes::hosts::{self, IsolatedScenario, PacketDirection};
 use crate::processes::load::PublisherLoad;
-use crate::processes::{Cluster, ClusterPlan, PATIENT, THREE, WITNESS, streams};
+use crate::processes::{Cluster, ClusterPlan, Deposed, PATIENT, THREE, WITNESS, streams};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;
@@ -67,17 +67,15 @@ fn random_loss_only_slows() {
 
 /// No side is notified; both only receive nothing.
 fn pull_the_leaders_cable(plan: ClusterPlan) {
-    let (mut cluster, load, first, others) = begin(plan);
-    let before = cluster.status(first).unwrap().term;
-    cluster.hosts().cut(first, true);
-    cluster.leader_among(&others);
+    let (mut cluster, load, ..) = begin(plan);
+    let Deposed { leader, term, .. } = cluster.depose(|cluster, host, is_cut| cluster.hosts().cut(host, is_cut));
     load.wait_more(200);
-    cluster.wait("a leader that steps down", |cluster| (cluster.status(first)?.role != "leader").then_some(()));
+    cluster.wait("a leader that steps down", |cluster| (cluster.status(leader)?.role != "leader").then_some(()));
     std::thread::sleep(LONG);
     load.wait_more(200);
-    cluster.hosts().cut(first, false);
-    cluster.caught_up(first);
-    assert!(cluster.status(first).unwrap().term > before);
+    cluster.hosts().cut(leader, false);
+    cluster.caught_up(leader);
+    assert!(cluster.status(leader).unwrap().term > term);
     end(cluster, load);
 }
 

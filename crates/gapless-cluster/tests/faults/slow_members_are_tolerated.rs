@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::processes::load::PublisherLoad;
-use crate::processes::{self, Cluster, PATIENT, THREE, WITNESS, streams};
+use crate::processes::{self, Cluster, Deposed, PATIENT, THREE, WITNESS, streams};
 use gapless_journal::JournalReader;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
@@ -48,20 +48,21 @@ fn end(mut cluster: Cluster, load: PublisherLoad) {
 }
 
 fn pause_leader(plan: processes::ClusterPlan) {
-    let (mut cluster, load, first, others) = begin(plan);
-    let before = term(&cluster, first);
-    cluster.pause(first);
-    let next = cluster.leader_among(&others);
+    let (mut cluster, load, ..) = begin(plan);
+    let Deposed { leader, term, next } = cluster.depose(|cluster, member, is_paused| match is_paused {
+        true => cluster.pause(member),
+        false => cluster.go_on(member),
+    });
     load.wait_more(200);
     std::thread::sleep(LONG);
     load.wait_more(200);
-    cluster.go_on(first);
-    cluster.caught_up(first);
+    cluster.go_on(leader);
+    cluster.caught_up(leader);
     cluster.wait("a deposed leader", |cluster| {
-        let status = cluster.status(first)?;
-        (status.term > before && status.role == "follower").then_some(())
+        let status = cluster.status(leader)?;
+        (status.term > term && status.role == "follower").then_some(())
     });
-    println!("member {first} led in term {before}, stood still, and follows since {next} led");
+    println!("member {leader} led in term {term}, stood still, and follows since {next} led");
     end(cluster, load);
 }
 

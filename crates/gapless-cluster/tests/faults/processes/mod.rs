@@ -76,6 +76,16 @@ pub const THREE: ClusterPlan =
 pub const WITNESS: ClusterPlan = ClusterPlan { kinds: &["full", "full", "witness"], ..THREE };
 pub const PATIENT: ClusterPlan = ClusterPlan { election_timeout: "1 s", ..THREE };
 
+/// On a busy machine a scenario may miss its moment.
+pub const ATTEMPTS_MAX: u32 = 5;
+
+/// Former leader and its last term, and the member that the others have elected.
+pub struct Deposed {
+    pub leader: usize,
+    pub term: u64,
+    pub next: usize,
+}
+
 pub struct Cluster {
     pub root: tempfile::TempDir,
     plan: ClusterPlan,
@@ -175,6 +185,10 @@ impl Cluster {
 
     pub fn all(&self) -> std::ops::RangeInclusive<usize> {
         1..=self.members.len()
+    }
+
+    pub fn others(&self, member: usize) -> Vec<usize> {
+        self.all().filter(|other| *other != member).collect()
     }
 
     pub fn full(&self) -> Vec<usize> {
@@ -346,8 +360,13 @@ impl Cluster {
         }
     }
 
+    /// Term in which it leads.
+    pub fn leading_term(&self, member: usize) -> Option<u64> {
+        self.status(member).filter(|status| status.role == "leader").map(|status| status.term)
+    }
+
     pub fn leader_of(&self, among: &[usize]) -> Option<usize> {
-        let leads = |member: &usize| self.status(*member).is_some_and(|status| status.role == "leader");
+        let leads = |member: &usize| self.leading_term(*member).is_some();
         among.iter().copied().filter(|member| self.is_running(*member)).find(leads)
     }
 
@@ -360,6 +379,32 @@ impl Cluster {
     pub fn leader(&mut self) -> usize {
         let all: Vec<usize> = self.all().collect();
         self.leader_among(&all)
+    }
+
+    #[track_caller]
+    fn leader_and_term(&mut self, among: &[usize]) -> (usize, u64) {
+        self.wait("a leader", |cluster| {
+            let leader = cluster.leader_of(among)?;
+            Some((leader, cluster.leading_term(leader)?))
+        })
+    }
+
+    /// Begins a fault of a full leader, at which the others elect another one. If it did not lead any more, the fault
+    /// ends, and begins at the present leader.
+    #[track_caller]
+    pub fn depose(&mut self, fault: impl Fn(&Self, usize, bool)) -> Deposed {
+        let full = self.full();
+        for _ in 0..ATTEMPTS_MAX {
+            let (leader, term) = self.leader_and_term(&full);
+            fault(self, leader, true);
+            let (next, next_term) = self.leader_and_term(&self.others(leader));
+            if next_term > term {
+                return Deposed { leader, term, next };
+            }
+            println!("member {leader} did not lead any more in term {next_term}");
+            fault(self, leader, false);
+        }
+        panic!("the leader was deposed before each of {ATTEMPTS_MAX} attempts");
     }
 
     #[track_caller]
