@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::processes::load::PublisherLoad;
-use crate::processes::{self, Cluster, Deposed, PATIENT, THREE, WITNESS, streams};
+use crate::processes::{self, ATTEMPTS_MAX, Cluster, Deposed, PATIENT, THREE, WITNESS, streams};
 use gapless_journal::JournalReader;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
@@ -120,45 +120,64 @@ fn slow_network_only_slows() {
     end(cluster, load);
 }
 
+/// Former leader, whose newest frame no other member has.
+struct CutOffLeader {
+    member: usize,
+    term: u64,
+    journaled: u64,
+    released: u64,
+}
+
+fn term_of(cluster: &Cluster, member: usize, sequence: u64) -> u64 {
+    let mut replay = JournalReader::open(cluster.journal(member)).unwrap().replay(sequence).unwrap();
+    replay.next_frame().unwrap().unwrap().term()
+}
+
+/// Cuts a leader off until it steps down. Frames that it appends meanwhile are only in its journal; if no publisher ran,
+/// there are none, and another attempt follows.
+fn cut_off_leader(cluster: &mut Cluster, load: &PublisherLoad) -> CutOffLeader {
+    for _ in 0..ATTEMPTS_MAX {
+        load.wait_more(20);
+        let Deposed { leader: member, term, next } = cluster.depose(Cluster::isolate);
+        let status = cluster.wait("a leader that steps down", |cluster| {
+            cluster.status(member).filter(|status| status.role != "leader")
+        });
+        let (journaled, released) = (status.journaled_sequence, status.released_sequence);
+        let is_at_end = |cluster: &mut Cluster| (cluster.status(next)?.released_sequence >= journaled).then_some(());
+        cluster.wait("another frame with its sequence", is_at_end);
+        let is_own = journaled > released && term_of(cluster, member, journaled) == term;
+        if is_own && term_of(cluster, next, journaled) > term {
+            return CutOffLeader { member, term, journaled, released };
+        }
+        println!("member {member} has appended nothing since it was cut off");
+        cluster.isolate(member, false);
+        cluster.caught_up(member);
+    }
+    panic!("no leader that was cut off has appended a frame of its own");
+}
+
 fn cut_off_leader_is_truncated() {
-    let (mut cluster, load, first, others) = begin(THREE);
-    let before = term(&cluster, first);
-    cluster.isolate(first, true);
-    cluster.leader_among(&others);
-    // Messages until it steps down are only in its journal.
-    let (ahead, released) = cluster.wait("a leader that steps down", |cluster| {
-        let status = cluster.status(first).filter(|status| status.role != "leader")?;
-        Some((status.journaled_sequence, status.released_sequence))
-    });
-    assert!(ahead > released);
-    let term_of_last = |cluster: &Cluster| {
-        let mut replay = JournalReader::open(cluster.journal(first)).unwrap().replay(ahead).unwrap();
-        replay.next_frame().unwrap().unwrap().term()
-    };
-    assert_eq!(term_of_last(&cluster), before);
-    load.wait_more(ahead - released + 200);
-    cluster.isolate(first, false);
-    cluster.caught_up(first);
-    assert!(term_of_last(&cluster) > before, "another frame has this sequence now");
-    println!("member {first} had {} frames more than it had released", ahead - released);
+    let (mut cluster, load, ..) = begin(THREE);
+    let CutOffLeader { member, term, journaled, released } = cut_off_leader(&mut cluster, &load);
+    load.wait_more(200);
+    cluster.isolate(member, false);
+    cluster.caught_up(member);
+    assert!(term_of(&cluster, member, journaled) > term, "another frame has this sequence now");
+    println!("member {member} had {} frames more than it had released", journaled - released);
     end(cluster, load);
 }
 
 /// More is committed than its log and window hold: it cannot hold the replacement frames, and receives a state.
 fn long_cut_off_leader_is_truncated() {
-    let (mut cluster, load, first, others) = begin(THREE);
-    cluster.isolate(first, true);
-    cluster.leader_among(&others);
-    let status = cluster
-        .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
-    assert!(status.journaled_sequence > status.released_sequence, "it has appended frames of its own");
+    let (mut cluster, load, ..) = begin(THREE);
+    let CutOffLeader { member, journaled, .. } = cut_off_leader(&mut cluster, &load);
     // About 1 KiB each: more than half of a window of 8 MiB, and more than the 4,096 entries of a log.
     load.wait_more_singly(9_000);
-    cluster.isolate(first, false);
-    cluster.caught_up(first);
-    cluster.wait_log(first, &["frames are fetched from the leader"]);
-    let held = JournalReader::open(cluster.journal(first)).unwrap().first_sequence();
-    assert!(held > status.journaled_sequence, "the journal begins after a fetched state, at {held}");
+    cluster.isolate(member, false);
+    cluster.caught_up(member);
+    cluster.wait_log(member, &["frames are fetched from the leader"]);
+    let held = JournalReader::open(cluster.journal(member)).unwrap().first_sequence();
+    assert!(held > journaled, "the journal begins after a fetched state, at {held}");
     end(cluster, load);
 }
 
