@@ -5,7 +5,7 @@
 
 use crate::processes::hosts::{self, IsolatedScenario, PacketDirection};
 use crate::processes::load::PublisherLoad;
-use crate::processes::{Cluster, ClusterPlan, Deposed, PATIENT, THREE, WITNESS, streams};
+use crate::processes::{Cluster, ClusterPlan, Deposed, STEADY, THREE, WITNESS, streams};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;
@@ -92,16 +92,18 @@ fn lose_one_way(way: PacketDirection) {
 }
 
 fn slow_follower_link_is_isolated() {
-    let (mut cluster, load, leader, others) = begin(PATIENT);
-    let before = cluster.status(leader).unwrap().term;
-    cluster.hosts().limit(others[0], Some(1_000));
-    load.wait_more_fast(15_000);
-    let status = cluster.status(leader).unwrap();
-    assert_eq!((status.role.as_str(), status.term), ("leader", before), "a slow follower changes nothing");
-    let behind = cluster.status(others[0]).unwrap().released_sequence;
-    assert!(behind < status.released_sequence, "the link is slow: {behind} of {}", status.released_sequence);
-    cluster.hosts().limit(others[0], None);
-    cluster.caught_up(others[0]);
+    let (mut cluster, load, ..) = begin(STEADY);
+    let (slow, released, behind) = cluster.keeps_leader("a slow follower", |cluster, leader| {
+        let slow = cluster.others(leader)[0];
+        cluster.hosts().limit(slow, Some(1_000));
+        load.wait_more_fast(15_000);
+        let released = cluster.status(leader).unwrap().released_sequence;
+        let behind = cluster.status(slow).unwrap().released_sequence;
+        cluster.hosts().limit(slow, None);
+        (slow, released, behind)
+    });
+    assert!(behind < released, "the link is slow: {behind} of {released}");
+    cluster.caught_up(slow);
     end(cluster, load);
 }
 
