@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::processes::hosts::{self, IsolatedScenario, PacketDirection};
+use crate::processes::leaders::Deposed;
 use crate::processes::load::PublisherLoad;
-use crate::processes::{Cluster, ClusterPlan, Deposed, STEADY, THREE, WITNESS, streams};
+use crate::processes::{Cluster, ClusterPlan, STEADY, THREE, WITNESS, streams};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;

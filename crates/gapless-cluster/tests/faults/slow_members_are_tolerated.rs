@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use crate::processes::leaders::{ATTEMPTS_MAX, Deposed};
 use crate::processes::load::PublisherLoad;
-use crate::processes::{self, ATTEMPTS_MAX, Cluster, Deposed, STEADY, THREE, WITNESS, streams};
+use crate::processes::{self, Cluster, STEADY, THREE, WITNESS, streams};
 use gapless_journal::JournalReader;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
