@@ -52,7 +52,7 @@ fn diverge(later: u64) -> Cluster {
 fn reports_divergence(mut cluster: Cluster) {
     const REPORT: [&str; 3] = ["ERROR", "a member's log is another one", "member=2"];
     let deadline = Instant::now() + PATIENCE;
-    // It stops soon after its leader's history has arrived, possibly before the other member has received its own.
+    // Member 2 stops soon after its leader's history has arrived, possibly before its own has reached the third member.
     loop {
         cluster.start_member(2, &[]);
         assert_eq!(cluster.wait_end(2).code(), Some(3), "{}", cluster.log(2));

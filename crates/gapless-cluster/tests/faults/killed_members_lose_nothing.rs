@@ -107,7 +107,7 @@ impl KilledCluster {
         self.revive(member);
     }
 
-    /// After `false` the member runs, even if `meanwhile` takes long.
+    /// Returns false only while the member runs, even if `meanwhile` takes long.
     fn has_died_within(
         &mut self,
         time: Duration,
@@ -152,7 +152,7 @@ impl KilledCluster {
         });
     }
 
-    /// Not hit if it has lost the lead, or knows of no live follower: then it stops without handing over.
+    /// Counts no hit if the victim has lost the lead, or knows of no live follower: then it hands nothing over.
     fn stopping_leader_dies(&mut self, point: &str) {
         let victim = self.follower();
         self.arm(victim, point, 1);
@@ -230,7 +230,7 @@ impl KilledCluster {
         self.load.wait_more_singly(MESSAGES_MISSED);
         for point in of("fetch_") {
             self.arm(victim, point, 1);
-            // Each point is tried once.
+            // One attempt for each point.
             self.has_died_within(PATIENCE, victim, &format!("{point}{who}"), |_| {});
         }
         if self.cluster.is_running(victim) {

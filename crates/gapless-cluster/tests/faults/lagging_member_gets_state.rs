@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const VICTIM: usize = 3;
 const LEADER: usize = 2;
-/// A longer timeout would slow the tests: a leader repeats the offer of a state after four timeouts.
+/// Timeouts are short, because a leader repeats the offer of a state after four of them.
 const MEMBERS: ClusterPlan = PATIENT;
 const MEMBERS_AND_WITNESS: ClusterPlan = ClusterPlan { election_timeout: PATIENT.election_timeout, ..WITNESS };
 const REFUSAL: [&str; 2] = ["the state of the leader is not taken", "its state cannot be used"];

@@ -23,7 +23,7 @@ const LONG: u32 = 300;
 const LONG_PAUSE: Duration = Duration::from_millis(1_900);
 const ELECTION: &str = "[election]\ntimeout = \"900 ms\"\n";
 const COMMANDS: u64 = 120;
-/// On a busy machine a leader with quick handlers may be deposed, too.
+/// Attempts: a busy machine may depose a leader with quick handlers, too.
 const ATTEMPTS_MAX: u32 = 3;
 
 const REPLICA: &str = "slow_service_blocks_none::replica";
@@ -122,7 +122,7 @@ fn call(sender: &mut Numbers) -> Duration {
 fn call_and_compare(cluster: &mut Cluster, sender: &mut Numbers) -> (Duration, bool) {
     let mut is_ahead = false;
     let took = call_and(sender, || {
-        // In this order, so that the slow one is behind even later.
+        // Reads the slow one last: it is behind even later.
         let other = cluster.of(1).standing().handled_sequence;
         let slow = cluster.of(SLOW).standing().handled_sequence;
         is_ahead |= slow < other;

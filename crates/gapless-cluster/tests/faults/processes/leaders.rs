@@ -3,7 +3,7 @@
 use super::{Cluster, PATIENCE};
 use std::time::{Duration, Instant};
 
-/// On a busy machine a scenario may miss its moment.
+/// Attempts of a scenario that may miss its moment on a busy machine.
 pub const ATTEMPTS_MAX: u32 = 5;
 
 /// Former leader and its last term, and the member that the others have elected.

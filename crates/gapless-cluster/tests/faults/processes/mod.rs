@@ -77,7 +77,7 @@ pub const THREE: ClusterPlan =
 pub const WITNESS: ClusterPlan = ClusterPlan { kinds: &["full", "full", "witness"], ..THREE };
 pub const PATIENT: ClusterPlan = ClusterPlan { election_timeout: "1 s", ..THREE };
 
-/// For leaders that must not be deposed. A longer timeout helps no more: links give up a peer after 2 s of silence.
+/// Plan for leaders that must not be deposed. A longer timeout helps no more: links give up a peer after 2 s of silence.
 pub const STEADY: ClusterPlan = ClusterPlan { election_timeout: "3 s", ..THREE };
 
 pub struct Cluster {
