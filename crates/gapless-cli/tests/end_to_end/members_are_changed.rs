@@ -1,10 +1,12 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use crate::turn;
 use gapless_testkit::ports::free_port;
 use gapless_testkit::process::Process;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 const TIMEOUT: Duration = Duration::from_secs(90);
@@ -39,11 +41,12 @@ fn start(file: &Path, log: &Path) -> Process {
 
 struct Cluster {
     root: tempfile::TempDir,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Cluster {
     fn new(count: &str) -> Self {
-        let cluster = Self { root: tempfile::tempdir().unwrap() };
+        let cluster = Self { root: tempfile::tempdir().unwrap(), _turn: turn() };
         does(&["cluster", "new", &cluster.path("orders"), "--members", count]);
         cluster
     }

@@ -4,11 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::processes::load::PublisherLoad;
-use crate::processes::{Cluster, ClusterPlan, THREE, WITNESS, streams};
+use crate::processes::{Cluster, ClusterPlan, PATIENCE, THREE, WITNESS, streams};
 use gapless_agent::fault::CLUSTER_CRASH_POINTS;
 use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 const KILLS_FROM_OUTSIDE: u32 = 6;
@@ -99,27 +100,34 @@ impl KilledCluster {
         self.cluster.start_member(member, &[("GAPLESS_CRASH_POINT", &format!("{point}:{pass}"))]);
     }
 
-    fn dies(&mut self, member: usize, name: &str, mut meanwhile: impl FnMut(&mut Cluster)) {
-        if self.has_died(member, name, &mut meanwhile) {
-            self.revive(member);
-        } else {
+    fn dies(&mut self, member: usize, name: &str, meanwhile: impl FnMut(&mut Cluster)) {
+        if !self.has_died_within(ARMED, member, name, meanwhile) {
             self.cluster.kill(member);
-            self.revive(member);
         }
+        self.revive(member);
     }
 
-    fn has_died(&mut self, member: usize, name: &str, mut meanwhile: impl FnMut(&mut Cluster)) -> bool {
-        let deadline = Instant::now() + ARMED;
+    /// Returns false only while the member runs, even if `meanwhile` takes long.
+    fn has_died_within(
+        &mut self,
+        time: Duration,
+        member: usize,
+        name: &str,
+        mut meanwhile: impl FnMut(&mut Cluster),
+    ) -> bool {
+        let deadline = Instant::now() + time;
         let hits = self.hits.entry(name.to_owned()).or_default();
-        while Instant::now() < deadline {
+        loop {
             if self.cluster.has_died(member) {
                 *hits += 1;
                 return true;
             }
+            if Instant::now() > deadline {
+                return false;
+            }
             meanwhile(&mut self.cluster);
             std::thread::sleep(Duration::from_millis(5));
         }
-        false
     }
 
     fn revive(&mut self, member: usize) {
@@ -144,6 +152,24 @@ impl KilledCluster {
         });
     }
 
+    /// Counts no hit if the victim has lost the lead, or knows of no live follower: then it hands nothing over.
+    fn stopping_leader_dies(&mut self, point: &str) {
+        let victim = self.follower();
+        self.arm(victim, point, 1);
+        let is_hit = if self.cluster.make_leader(victim) {
+            self.load.wait_more(20);
+            self.cluster.ask_to_stop(victim);
+            let status = self.cluster.wait_end(victim);
+            let is_killed = status.signal() == Some(9);
+            assert!(is_killed || status.success(), "member {victim}: {status}\n{}", self.cluster.log(victim));
+            is_killed
+        } else {
+            true
+        };
+        *self.hits.entry(point.to_owned()).or_default() += u32::from(is_hit);
+        self.revive(victim);
+    }
+
     fn follower_dies(&mut self, victim: usize, point: &str, name: &str, pass: u64) {
         self.arm(victim, point, pass);
         self.dies(victim, name, |cluster| {
@@ -166,7 +192,7 @@ impl KilledCluster {
             self.load.wait_more(50);
             self.cluster.isolate(victim, false);
         }
-        let has_died = self.has_died(victim, point, |_| {});
+        let has_died = self.has_died_within(ARMED, victim, point, |_| {});
         if let Some(next) = and_then.filter(|_| has_died) {
             self.arm(victim, next, 1);
             self.dies(victim, next, |_| {});
@@ -189,7 +215,7 @@ impl KilledCluster {
         self.cluster.hold(primary, backup, true);
         self.load.wait_more(50);
         self.cluster.kill(primary);
-        if self.has_died(WITNESS_MEMBER, name, |_| {}) {
+        if self.has_died_within(ARMED, WITNESS_MEMBER, name, |_| {}) {
             self.cluster.start_member(WITNESS_MEMBER, &[]);
         }
         self.cluster.leader_among(&[backup]);
@@ -204,7 +230,8 @@ impl KilledCluster {
         self.load.wait_more_singly(MESSAGES_MISSED);
         for point in of("fetch_") {
             self.arm(victim, point, 1);
-            self.has_died(victim, &format!("{point}{who}"), |_| {});
+            // One attempt for each point.
+            self.has_died_within(PATIENCE, victim, &format!("{point}{who}"), |_| {});
         }
         if self.cluster.is_running(victim) {
             self.cluster.kill(victim);
@@ -265,14 +292,7 @@ fn three_members(random: &mut Random) {
             dying.cluster.make_leader(victim);
             dying.dies(victim, "ceasing_to_lead", |cluster| cluster.transfer(victim, victim % 3 + 1));
         });
-        dying.until_hit("hand_over", |dying| {
-            let victim = dying.follower();
-            dying.arm(victim, "hand_over", 1);
-            if dying.cluster.make_leader(victim) {
-                dying.cluster.ask_to_stop(victim);
-            }
-            dying.dies(victim, "hand_over", |_| {});
-        });
+        dying.until_hit("hand_over", |dying| dying.stopping_leader_dies("hand_over"));
     }
     let victim = dying.follower();
     dying.fetching_dies(victim, "");
@@ -300,13 +320,15 @@ fn with_a_witness(random: &mut Random) {
 }
 
 fn around_a_sync(random: &mut Random) {
+    // Few, because a sync of a busy disk may take a second.
+    let pass = |random: &mut Random| 5 + random.below(6);
     let mut dying = KilledCluster::new(ClusterPlan { tier: "quorum-sync", ..THREE });
     for point in ["before_sync", "after_sync"] {
-        dying.until_hit(point, |dying| dying.leader_dies(point, 30 + random.below(30)));
+        dying.until_hit(point, |dying| dying.leader_dies(point, pass(random)));
         let name = format!("{point} of a follower");
         dying.until_hit(&name, |dying| {
             let victim = dying.follower();
-            dying.follower_dies(victim, point, &name, 30 + random.below(30));
+            dying.follower_dies(victim, point, &name, pass(random));
         });
     }
     let expected = ["before_sync", "after_sync", "before_sync of a follower", "after_sync of a follower"];

@@ -4,25 +4,32 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
 
+use crate::processes::leaders::ATTEMPTS_MAX;
 use crate::processes::load::PublisherLoad;
-use crate::processes::{Cluster, ClusterPlan, THREE, WITNESS, streams};
+use crate::processes::{Cluster, ClusterPlan, PATIENT, WITNESS, streams};
 #[cfg(debug_assertions)]
 use gapless_agent::fault::SNAPSHOT_TRANSFER_CRASH_POINTS;
 use gapless_journal::JournalReader;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const VICTIM: usize = 3;
 const LEADER: usize = 2;
+/// Timeouts are short, because a leader repeats the offer of a state after four of them.
+const MEMBERS: ClusterPlan = PATIENT;
+const MEMBERS_AND_WITNESS: ClusterPlan = ClusterPlan { election_timeout: PATIENT.election_timeout, ..WITNESS };
+const REFUSAL: [&str; 2] = ["the state of the leader is not taken", "its state cannot be used"];
 
 pub fn module() -> Module {
     let module = Module::new(module_path!()).side_by_side(2);
-    let module = module.scenario("a_member", || comes_back(THREE)).scenario("a_witness", || comes_back(WITNESS));
+    let module =
+        module.scenario("a_member", || comes_back(MEMBERS)).scenario("a_witness", || comes_back(MEMBERS_AND_WITNESS));
     #[cfg(debug_assertions)]
     let module = module
-        .scenario("killed_on_the_way", || is_killed_during_transfer(THREE))
-        .scenario("a_witness_killed_on_the_way", || is_killed_during_transfer(WITNESS));
+        .scenario("killed_on_the_way", || is_killed_during_transfer(MEMBERS))
+        .scenario("a_witness_killed_on_the_way", || is_killed_during_transfer(MEMBERS_AND_WITNESS));
     module
         .with_choices("with_wrong_bytes", wrong_bytes)
         .scenario("witness_retains_missing_frames", witness_retains_missing_frames)
@@ -46,19 +53,57 @@ fn end_of(cluster: &Cluster, member: usize) -> u64 {
     JournalReader::open(cluster.journal(member)).unwrap().recoverable_sequence().unwrap()
 }
 
-fn fall_behind(cluster: &mut Cluster, load: &PublisherLoad) {
+/// Returns the last sequence of the victim, whose leader does not hold the next one.
+fn fall_behind(cluster: &mut Cluster, load: &PublisherLoad) -> u64 {
     cluster.caught_up(VICTIM);
-    cluster.kill(VICTIM);
+    if cluster.is_running(VICTIM) {
+        cluster.kill(VICTIM);
+    }
     let end = end_of(cluster, VICTIM);
     while JournalReader::open(cluster.journal(LEADER)).unwrap().first_sequence() <= end + 1 {
         load.wait_more_fast(2_000);
     }
-    assert!(cluster.make_leader(LEADER), "the victim runs");
+    assert!(cluster.make_leader(LEADER), "the leader runs");
+    end
 }
 
-fn wait_transferred(cluster: &mut Cluster, load: &PublisherLoad, times: usize) {
-    let words = "lagged too far for its leader's journal and has fetched a state";
-    cluster.wait("a state", |cluster| (cluster.log(VICTIM).matches(words).count() >= times).then_some(()));
+fn states_fetched(cluster: &Cluster) -> usize {
+    cluster.log(VICTIM).matches("lagged too far for its leader's journal and has fetched a state").count()
+}
+
+/// Returns false if the victim first receives frames after `end`: member 1 leads, which holds all.
+#[track_caller]
+fn lags_until(cluster: &mut Cluster, end: u64, what: &str, mut is_there: impl FnMut(&mut Cluster) -> bool) -> bool {
+    cluster.wait(what, |cluster| {
+        // Read first: a state that brings these frames is in the log before.
+        let released = cluster.status(VICTIM).map_or(0, |status| status.released_sequence);
+        if is_there(cluster) { Some(true) } else { (released > end).then_some(false) }
+    })
+}
+
+/// Lets the victim fall behind again if member 1 sends it the frames.
+#[track_caller]
+fn wait_lagging(
+    cluster: &mut Cluster,
+    load: &PublisherLoad,
+    end: &mut u64,
+    environment: &[(&str, &str)],
+    what: &str,
+    mut is_there: impl FnMut(&mut Cluster) -> bool,
+) {
+    let mut attempts = 1;
+    while !lags_until(cluster, *end, what, &mut is_there) {
+        assert!(attempts < ATTEMPTS_MAX, "{what}: member 1 led in each of {ATTEMPTS_MAX} attempts");
+        attempts += 1;
+        println!("{what}: another leader has sent the frames");
+        *end = fall_behind(cluster, load);
+        cluster.start_member(VICTIM, environment);
+    }
+}
+
+/// `fetched`: states before.
+fn wait_transferred(cluster: &mut Cluster, load: &PublisherLoad, mut end: u64, fetched: usize) {
+    wait_lagging(cluster, load, &mut end, &[], "a state", |cluster| states_fetched(cluster) > fetched);
     cluster.caught_up(VICTIM);
     let first = JournalReader::open(cluster.journal(VICTIM)).unwrap().first_sequence();
     assert!(first > 1, "its journal begins after the frames that were not held");
@@ -69,10 +114,11 @@ fn wait_transferred(cluster: &mut Cluster, load: &PublisherLoad, times: usize) {
 fn comes_back(plan: ClusterPlan) {
     let (mut cluster, load) = begin(plan);
     for round in 1..=2 {
-        fall_behind(&mut cluster, &load);
+        let end = fall_behind(&mut cluster, &load);
+        let fetched = states_fetched(&cluster);
         println!("the victim returns, round {round}");
         cluster.start_member(VICTIM, &[]);
-        wait_transferred(&mut cluster, &load, round);
+        wait_transferred(&mut cluster, &load, end, fetched);
     }
     if plan.kinds[VICTIM - 1] == "full" {
         assert!(cluster.make_leader(VICTIM), "the victim runs");
@@ -85,10 +131,12 @@ fn comes_back(plan: ClusterPlan) {
 #[cfg(debug_assertions)]
 fn is_killed_during_transfer(plan: ClusterPlan) {
     let (mut cluster, load) = begin(plan);
-    fall_behind(&mut cluster, &load);
+    let mut end = fall_behind(&mut cluster, &load);
     for point in SNAPSHOT_TRANSFER_CRASH_POINTS {
-        cluster.start_member(VICTIM, &[("GAPLESS_CRASH_POINT", &format!("{point}:1"))]);
-        cluster.wait(point, |cluster| cluster.has_died(VICTIM).then_some(()));
+        let first_pass = format!("{point}:1");
+        let environment = [("GAPLESS_CRASH_POINT", first_pass.as_str())];
+        cluster.start_member(VICTIM, &environment);
+        wait_lagging(&mut cluster, &load, &mut end, &environment, point, |cluster| cluster.has_died(VICTIM));
         println!("killed at {point}");
     }
     cluster.start_member(VICTIM, &[]);
@@ -98,38 +146,60 @@ fn is_killed_during_transfer(plan: ClusterPlan) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// Damages the leader's newest state; the next one is accepted.
-fn wrong_bytes(random: &mut Random) {
-    let (mut cluster, load) = begin(THREE);
-    fall_behind(&mut cluster, &load);
-    load.pause(true);
-    let newest = |cluster: &Cluster| {
-        let entries = std::fs::read_dir(cluster.directory(LEADER).join("sequencer")).unwrap();
-        let paths = entries.map(|entry| entry.unwrap().path());
-        paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("state-")).max().unwrap()
-    };
-    let mut path = newest(&cluster);
-    let mut since = Instant::now();
-    while since.elapsed() < Duration::from_secs(1) {
+fn newest_state(cluster: &Cluster) -> PathBuf {
+    let entries = std::fs::read_dir(cluster.directory(LEADER).join("sequencer")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("state-")).max().unwrap()
+}
+
+/// Changes a bit of the newest state, and of newer ones that were being written.
+fn damage_newest_state(cluster: &Cluster, random: &mut Random) -> PathBuf {
+    const SETTLED: Duration = Duration::from_secs(1);
+    let (mut newest, mut since) = (newest_state(cluster), Instant::now());
+    let mut damaged: Option<PathBuf> = None;
+    while damaged.as_ref() != Some(&newest) || since.elapsed() < SETTLED {
         std::thread::sleep(Duration::from_millis(50));
-        let now = newest(&cluster);
-        if now != path {
-            (path, since) = (now, Instant::now());
+        let found = newest_state(cluster);
+        if found != newest {
+            (newest, since) = (found, Instant::now());
+        } else if damaged.as_ref() != Some(&newest) && since.elapsed() >= SETTLED {
+            let mut bytes = std::fs::read(&newest).unwrap();
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << random.below(8);
+            std::fs::write(&newest, &bytes).unwrap();
+            println!("byte {at} of {} is changed", newest.display());
+            (damaged, since) = (Some(newest.clone()), Instant::now());
         }
     }
-    let mut bytes = std::fs::read(&path).unwrap();
-    let at = random.below(bytes.len() as u64) as usize;
-    bytes[at] ^= 1 << random.below(8);
-    std::fs::write(&path, &bytes).unwrap();
-    println!("byte {at} of {} is changed", path.display());
-    cluster.start_member(VICTIM, &[]);
-    cluster.wait_log(VICTIM, &["the state of the leader is not taken", "its state cannot be used"]);
-    assert!(!cluster.log(VICTIM).contains("has fetched a state"));
-    load.pause(false);
-    while newest(&cluster) == path {
+    newest
+}
+
+/// Damages the leader's newest state; the next one is accepted.
+fn wrong_bytes(random: &mut Random) {
+    let (mut cluster, load) = begin(MEMBERS);
+    let mut attempts = 0;
+    let (end, fetched, damaged) = loop {
+        attempts += 1;
+        let end = fall_behind(&mut cluster, &load);
+        load.pause(true);
+        let damaged = damage_newest_state(&cluster, random);
+        let fetched = states_fetched(&cluster);
+        cluster.start_member(VICTIM, &[]);
+        let is_refused =
+            lags_until(&mut cluster, end, "a refusal", |cluster| cluster.logged(VICTIM, &REFUSAL).is_some());
+        let is_fetched = states_fetched(&cluster) > fetched;
+        assert!(!is_fetched || newest_state(&cluster) != damaged, "a damaged state is not used");
+        load.pause(false);
+        if is_refused {
+            break (end, fetched, damaged);
+        }
+        assert!(attempts < ATTEMPTS_MAX, "no attempt met the damaged state");
+        println!("another leader has sent the frames, or a newer state was written");
+    };
+    while newest_state(&cluster) == damaged {
         load.wait_more(500);
     }
-    wait_transferred(&mut cluster, &load, 1);
+    wait_transferred(&mut cluster, &load, end, fetched);
     let count = streams::check(&mut cluster, load);
     println!("{count} messages, each there once and in order on all members");
 }

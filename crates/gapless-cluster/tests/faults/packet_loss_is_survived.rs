@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::processes::hosts::{self, IsolatedScenario, PacketDirection};
+use crate::processes::leaders::Deposed;
 use crate::processes::load::PublisherLoad;
-use crate::processes::{Cluster, ClusterPlan, PATIENT, THREE, WITNESS, streams};
+use crate::processes::{Cluster, ClusterPlan, STEADY, THREE, WITNESS, streams};
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;
@@ -67,17 +68,15 @@ fn random_loss_only_slows() {
 
 /// No side is notified; both only receive nothing.
 fn pull_the_leaders_cable(plan: ClusterPlan) {
-    let (mut cluster, load, first, others) = begin(plan);
-    let before = cluster.status(first).unwrap().term;
-    cluster.hosts().cut(first, true);
-    cluster.leader_among(&others);
+    let (mut cluster, load, ..) = begin(plan);
+    let Deposed { leader, term, .. } = cluster.depose(|cluster, host, is_cut| cluster.hosts().cut(host, is_cut));
     load.wait_more(200);
-    cluster.wait("a leader that steps down", |cluster| (cluster.status(first)?.role != "leader").then_some(()));
+    cluster.wait("a leader that steps down", |cluster| (cluster.status(leader)?.role != "leader").then_some(()));
     std::thread::sleep(LONG);
     load.wait_more(200);
-    cluster.hosts().cut(first, false);
-    cluster.caught_up(first);
-    assert!(cluster.status(first).unwrap().term > before);
+    cluster.hosts().cut(leader, false);
+    cluster.caught_up(leader);
+    assert!(cluster.status(leader).unwrap().term > term);
     end(cluster, load);
 }
 
@@ -94,16 +93,18 @@ fn lose_one_way(way: PacketDirection) {
 }
 
 fn slow_follower_link_is_isolated() {
-    let (mut cluster, load, leader, others) = begin(PATIENT);
-    let before = cluster.status(leader).unwrap().term;
-    cluster.hosts().limit(others[0], Some(1_000));
-    load.wait_more_fast(15_000);
-    let status = cluster.status(leader).unwrap();
-    assert_eq!((status.role.as_str(), status.term), ("leader", before), "a slow follower changes nothing");
-    let behind = cluster.status(others[0]).unwrap().released_sequence;
-    assert!(behind < status.released_sequence, "the link is slow: {behind} of {}", status.released_sequence);
-    cluster.hosts().limit(others[0], None);
-    cluster.caught_up(others[0]);
+    let (mut cluster, load, ..) = begin(STEADY);
+    let (slow, released, behind) = cluster.keeps_leader("a slow follower", |cluster, leader| {
+        let slow = cluster.others(leader)[0];
+        cluster.hosts().limit(slow, Some(1_000));
+        load.wait_more_fast(15_000);
+        let released = cluster.status(leader).unwrap().released_sequence;
+        let behind = cluster.status(slow).unwrap().released_sequence;
+        cluster.hosts().limit(slow, None);
+        (slow, released, behind)
+    });
+    assert!(behind < released, "the link is slow: {behind} of {released}");
+    cluster.caught_up(slow);
     end(cluster, load);
 }
 

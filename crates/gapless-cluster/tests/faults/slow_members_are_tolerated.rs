@@ -2,14 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use crate::processes::leaders::{ATTEMPTS_MAX, Deposed};
 use crate::processes::load::PublisherLoad;
-use crate::processes::{self, Cluster, PATIENT, THREE, WITNESS, streams};
+use crate::processes::{self, Cluster, STEADY, THREE, WITNESS, streams};
 use gapless_journal::JournalReader;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;
 
-/// Longer than any election timeout: 1.2 s of a witness, 2 s of patient members.
+/// Longer than the election timeout of a witness, 1.2 s, and than links wait for a peer.
 const LONG: Duration = Duration::from_millis(2_500);
 
 pub fn module() -> Module {
@@ -37,10 +38,6 @@ fn begin(plan: processes::ClusterPlan) -> (Cluster, PublisherLoad, usize, Vec<us
     (cluster, load, leader, others)
 }
 
-fn term(cluster: &Cluster, member: usize) -> u64 {
-    cluster.status(member).unwrap().term
-}
-
 fn end(mut cluster: Cluster, load: PublisherLoad) {
     load.wait_more(100);
     let count = streams::check(&mut cluster, load);
@@ -48,20 +45,21 @@ fn end(mut cluster: Cluster, load: PublisherLoad) {
 }
 
 fn pause_leader(plan: processes::ClusterPlan) {
-    let (mut cluster, load, first, others) = begin(plan);
-    let before = term(&cluster, first);
-    cluster.pause(first);
-    let next = cluster.leader_among(&others);
+    let (mut cluster, load, ..) = begin(plan);
+    let Deposed { leader, term, next } = cluster.depose(|cluster, member, is_paused| match is_paused {
+        true => cluster.pause(member),
+        false => cluster.go_on(member),
+    });
     load.wait_more(200);
     std::thread::sleep(LONG);
     load.wait_more(200);
-    cluster.go_on(first);
-    cluster.caught_up(first);
+    cluster.go_on(leader);
+    cluster.caught_up(leader);
     cluster.wait("a deposed leader", |cluster| {
-        let status = cluster.status(first)?;
-        (status.term > before && status.role == "follower").then_some(())
+        let status = cluster.status(leader)?;
+        (status.term > term && status.role == "follower").then_some(())
     });
-    println!("member {first} led in term {before}, stood still, and follows since {next} led");
+    println!("member {leader} led in term {term}, stood still, and follows since {next} led");
     end(cluster, load);
 }
 
@@ -74,16 +72,16 @@ fn paused_primary_is_deposed() {
 }
 
 fn slow_follower(slow: impl Fn(&Cluster, usize, usize), well: impl Fn(&Cluster, usize, usize)) {
-    let (mut cluster, load, leader, others) = begin(PATIENT);
-    let before = term(&cluster, leader);
-    let victim = others[0];
-    slow(&cluster, leader, victim);
-    // More than a window holds, and than a link queues.
-    load.wait_more_fast(25_000);
-    let released = cluster.status(leader).unwrap().released_sequence;
-    well(&cluster, leader, victim);
-    assert_eq!(cluster.leader_of(&[leader]), Some(leader), "a slow follower changes nothing");
-    assert_eq!(term(&cluster, leader), before);
+    let (mut cluster, load, ..) = begin(STEADY);
+    let (victim, released) = cluster.keeps_leader("a slow follower", |cluster, leader| {
+        let victim = cluster.others(leader)[0];
+        slow(cluster, leader, victim);
+        // More than a window holds, and than a link queues.
+        load.wait_more_fast(25_000);
+        let released = cluster.status(leader).unwrap().released_sequence;
+        well(cluster, leader, victim);
+        (victim, released)
+    });
     println!("{released} frames were released while member {victim} was slow");
     cluster.caught_up(victim);
     end(cluster, load);
@@ -119,45 +117,64 @@ fn slow_network_only_slows() {
     end(cluster, load);
 }
 
+/// Former leader, whose newest frame no other member has.
+struct CutOffLeader {
+    member: usize,
+    term: u64,
+    journaled: u64,
+    released: u64,
+}
+
+fn term_of(cluster: &Cluster, member: usize, sequence: u64) -> u64 {
+    let mut replay = JournalReader::open(cluster.journal(member)).unwrap().replay(sequence).unwrap();
+    replay.next_frame().unwrap().unwrap().term()
+}
+
+/// Cuts a leader off until it steps down. Frames that it appends meanwhile are only in its journal; if no publisher ran,
+/// there are none, and another attempt follows.
+fn cut_off_leader(cluster: &mut Cluster, load: &PublisherLoad) -> CutOffLeader {
+    for _ in 0..ATTEMPTS_MAX {
+        load.wait_more(20);
+        let Deposed { leader: member, term, next } = cluster.depose(Cluster::isolate);
+        let status = cluster.wait("a leader that steps down", |cluster| {
+            cluster.status(member).filter(|status| status.role != "leader")
+        });
+        let (journaled, released) = (status.journaled_sequence, status.released_sequence);
+        let is_at_end = |cluster: &mut Cluster| (cluster.status(next)?.released_sequence >= journaled).then_some(());
+        cluster.wait("another frame with its sequence", is_at_end);
+        let is_own = journaled > released && term_of(cluster, member, journaled) == term;
+        if is_own && term_of(cluster, next, journaled) > term {
+            return CutOffLeader { member, term, journaled, released };
+        }
+        println!("member {member} has appended nothing since it was cut off");
+        cluster.isolate(member, false);
+        cluster.caught_up(member);
+    }
+    panic!("no leader that was cut off has appended a frame of its own");
+}
+
 fn cut_off_leader_is_truncated() {
-    let (mut cluster, load, first, others) = begin(THREE);
-    let before = term(&cluster, first);
-    cluster.isolate(first, true);
-    cluster.leader_among(&others);
-    // Messages until it steps down are only in its journal.
-    let (ahead, released) = cluster.wait("a leader that steps down", |cluster| {
-        let status = cluster.status(first).filter(|status| status.role != "leader")?;
-        Some((status.journaled_sequence, status.released_sequence))
-    });
-    assert!(ahead > released);
-    let term_of_last = |cluster: &Cluster| {
-        let mut replay = JournalReader::open(cluster.journal(first)).unwrap().replay(ahead).unwrap();
-        replay.next_frame().unwrap().unwrap().term()
-    };
-    assert_eq!(term_of_last(&cluster), before);
-    load.wait_more(ahead - released + 200);
-    cluster.isolate(first, false);
-    cluster.caught_up(first);
-    assert!(term_of_last(&cluster) > before, "another frame has this sequence now");
-    println!("member {first} had {} frames more than it had released", ahead - released);
+    let (mut cluster, load, ..) = begin(THREE);
+    let CutOffLeader { member, term, journaled, released } = cut_off_leader(&mut cluster, &load);
+    load.wait_more(200);
+    cluster.isolate(member, false);
+    cluster.caught_up(member);
+    assert!(term_of(&cluster, member, journaled) > term, "another frame has this sequence now");
+    println!("member {member} had {} frames more than it had released", journaled - released);
     end(cluster, load);
 }
 
 /// More is committed than its log and window hold: it cannot hold the replacement frames, and receives a state.
 fn long_cut_off_leader_is_truncated() {
-    let (mut cluster, load, first, others) = begin(THREE);
-    cluster.isolate(first, true);
-    cluster.leader_among(&others);
-    let status = cluster
-        .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
-    assert!(status.journaled_sequence > status.released_sequence, "it has appended frames of its own");
+    let (mut cluster, load, ..) = begin(THREE);
+    let CutOffLeader { member, journaled, .. } = cut_off_leader(&mut cluster, &load);
     // About 1 KiB each: more than half of a window of 8 MiB, and more than the 4,096 entries of a log.
     load.wait_more_singly(9_000);
-    cluster.isolate(first, false);
-    cluster.caught_up(first);
-    cluster.wait_log(first, &["frames are fetched from the leader"]);
-    let held = JournalReader::open(cluster.journal(first)).unwrap().first_sequence();
-    assert!(held > status.journaled_sequence, "the journal begins after a fetched state, at {held}");
+    cluster.isolate(member, false);
+    cluster.caught_up(member);
+    cluster.wait_log(member, &["frames are fetched from the leader"]);
+    let held = JournalReader::open(cluster.journal(member)).unwrap().first_sequence();
+    assert!(held > journaled, "the journal begins after a fetched state, at {held}");
     end(cluster, load);
 }
 
@@ -202,14 +219,19 @@ fn mute_leader_is_replaced() {
 
 /// Loses its leader's messages, but can send to all. The other follower has a leader, and grants no vote.
 fn half_deaf_follower_deposes_no_one() {
-    let (mut cluster, load, leader, others) = begin(PATIENT);
-    let before = term(&cluster, leader);
-    cluster.hold(leader, others[0], true);
-    std::thread::sleep(LONG);
-    load.wait_more(200);
-    assert_eq!(cluster.leader_of(&[leader]), Some(leader), "the leader still leads");
-    assert_eq!(term(&cluster, leader), before, "there is no new term");
-    cluster.hold(leader, others[0], false);
-    cluster.caught_up(others[0]);
+    let (mut cluster, load, ..) = begin(STEADY);
+    let deaf = cluster.keeps_leader("a half-deaf follower", |cluster, leader| {
+        let deaf = cluster.others(leader)[0];
+        cluster.hold(leader, deaf, true);
+        cluster.wait("a campaign", |cluster| {
+            let campaigns = cluster.status(deaf)?.role == "candidate";
+            (campaigns || cluster.leading_term(leader).is_none()).then_some(())
+        });
+        // Further campaigns follow soon.
+        load.wait_more(1_000);
+        cluster.hold(leader, deaf, false);
+        deaf
+    });
+    cluster.caught_up(deaf);
     end(cluster, load);
 }

@@ -20,9 +20,11 @@ const IS_STATE: &str = "GAPLESS_TEST_IS_STATE";
 const PAUSE: Duration = Duration::from_millis(15);
 /// [`LONG_PAUSE`] exceeds an election timeout.
 const LONG: u32 = 300;
-const LONG_PAUSE: Duration = Duration::from_millis(1_500);
-const ELECTION: &str = "[election]\ntimeout = \"600 ms\"\n";
+const LONG_PAUSE: Duration = Duration::from_millis(1_900);
+const ELECTION: &str = "[election]\ntimeout = \"900 ms\"\n";
 const COMMANDS: u64 = 120;
+/// Attempts: a busy machine may depose a leader with quick handlers, too.
+const ATTEMPTS_MAX: u32 = 3;
 
 const REPLICA: &str = "slow_service_blocks_none::replica";
 
@@ -102,13 +104,30 @@ impl StateService for SlowState {
     }
 }
 
-fn call(sender: &mut Numbers) -> Duration {
+fn call_and(sender: &mut Numbers, mut meanwhile: impl FnMut()) -> Duration {
     let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
     while sender.answered() < goal {
         assert!(begun.elapsed() < PATIENCE, "{} of {goal} have their replies", sender.answered());
         sender.turn(goal);
+        meanwhile();
     }
     begun.elapsed()
+}
+
+fn call(sender: &mut Numbers) -> Duration {
+    call_and(sender, || {})
+}
+
+/// Returns also whether another replica was ahead of the slow one meanwhile.
+fn call_and_compare(cluster: &mut Cluster, sender: &mut Numbers) -> (Duration, bool) {
+    let mut is_ahead = false;
+    let took = call_and(sender, || {
+        // Reads the slow one last: it is behind even later.
+        let other = cluster.of(1).standing().handled_sequence;
+        let slow = cluster.of(SLOW).standing().handled_sequence;
+        is_ahead |= slow < other;
+    });
+    (took, is_ahead)
 }
 
 fn has_every_reply(sender: &Numbers) {
@@ -116,32 +135,27 @@ fn has_every_reply(sender: &Numbers) {
     assert!(sender.replies == expected, "each command has its own reply");
 }
 
-fn handled(cluster: &mut Cluster) -> [u64; 2] {
-    [SLOW, 1].map(|member| cluster.of(member).standing().handled_sequence)
+fn events_are_replicated() {
+    assert!((0..ATTEMPTS_MAX).any(|_| slow_leader_keeps_lead()), "slow handlers do not cost the lead");
 }
 
-fn events_are_replicated() {
+fn slow_leader_keeps_lead() -> bool {
     let mut environments: [Environment; 3] = [&[]; 3];
     environments[SLOW - 1] = &[(IS_SLOW, "1")];
     let mut cluster = Cluster::start_with(REPLICA, None, ELECTION, environments);
     cluster.make_leader(1);
     let mut sender = Numbers::new(&cluster.sockets(), 1);
-    let following = call(&mut sender);
-    let [slow, other] = handled(&mut cluster);
-    assert!(slow < other, "no member waits for the slow one, which is at {slow} of {other}");
+    let (following, is_ahead) = call_and_compare(&mut cluster, &mut sender);
+    assert!(is_ahead, "no member waits for the slow one");
 
     let term = cluster.make_leader(SLOW);
-    let mut is_ahead = false;
-    let (begun, goal) = (Instant::now(), sender.sent + COMMANDS);
-    while sender.answered() < goal {
-        assert!(begun.elapsed() < PATIENCE, "{} of {goal} have their replies", sender.answered());
-        sender.turn(goal);
-        let [slow, other] = handled(&mut cluster);
-        is_ahead |= slow < other;
+    let (leading, is_ahead) = call_and_compare(&mut cluster, &mut sender);
+    let terms = [1, 2, 3].map(|member| cluster.term(member));
+    if terms != [term; 3] {
+        println!("events: the slow one led in term {term}; later the terms were {terms:?}");
+        return false;
     }
-    let leading = begun.elapsed();
-    assert!(is_ahead, "the others wait for the leader's handlers");
-    assert_eq!([1, 2, 3].map(|member| cluster.term(member)), [term; 3], "slow handlers do not cost the lead");
+    assert!(is_ahead, "no member waits for the leader's handlers");
 
     let deposing = call(&mut sender);
     cluster.make_leader(1);
@@ -155,6 +169,7 @@ fn events_are_replicated() {
     cluster.settle();
     drop(sender);
     cluster.stop();
+    true
 }
 
 fn a_state_is_replicated() {

@@ -75,12 +75,18 @@ impl PublisherLoad {
         self.shared.came.load(Ordering::SeqCst)
     }
 
+    /// Fails after [`PATIENCE`] without progress.
     #[track_caller]
     pub fn wait_more(&self, count: u64) {
-        let (deadline, end) = (Instant::now() + PATIENCE, self.came() + count);
-        while self.came() < end {
-            assert!(Instant::now() < deadline, "{} messages were read back, {end} are expected", self.came());
+        let (mut came, mut moved) = (self.came(), Instant::now());
+        let end = came + count;
+        while came < end {
+            assert!(moved.elapsed() < PATIENCE, "{came} messages were read back, {end} are expected");
             std::thread::sleep(Duration::from_millis(2));
+            let now = self.came();
+            if now > came {
+                (came, moved) = (now, Instant::now());
+            }
         }
     }
 

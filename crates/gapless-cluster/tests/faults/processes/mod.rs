@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod disk;
 pub mod hosts;
+pub mod leaders;
 pub mod load;
 pub mod proxy;
 pub mod streams;
@@ -75,6 +76,9 @@ pub const THREE: ClusterPlan =
     ClusterPlan { kinds: &["full", "full", "full"], tier: "quorum", election_timeout: "300 ms" };
 pub const WITNESS: ClusterPlan = ClusterPlan { kinds: &["full", "full", "witness"], ..THREE };
 pub const PATIENT: ClusterPlan = ClusterPlan { election_timeout: "1 s", ..THREE };
+
+/// Plan for leaders that must not be deposed. A longer timeout helps no more: links give up a peer after 2 s of silence.
+pub const STEADY: ClusterPlan = ClusterPlan { election_timeout: "3 s", ..THREE };
 
 pub struct Cluster {
     pub root: tempfile::TempDir,
@@ -175,6 +179,10 @@ impl Cluster {
 
     pub fn all(&self) -> std::ops::RangeInclusive<usize> {
         1..=self.members.len()
+    }
+
+    pub fn others(&self, member: usize) -> Vec<usize> {
+        self.all().filter(|other| *other != member).collect()
     }
 
     pub fn full(&self) -> Vec<usize> {
@@ -305,12 +313,15 @@ impl Cluster {
         let _ = control::ask(&self.directory(member), &AdminRequest::Transfer { to: to as u64 });
     }
 
+    /// First line of its log with all `words`.
+    pub fn logged(&self, member: usize, words: &[&str]) -> Option<String> {
+        let log = self.log(member);
+        log.lines().find(|line| words.iter().all(|word| line.contains(word))).map(str::to_owned)
+    }
+
     #[track_caller]
     pub fn wait_log(&mut self, member: usize, words: &[&str]) -> String {
-        self.wait(&format!("{words:?} from member {member}"), |cluster| {
-            let log = cluster.log(member);
-            log.lines().find(|line| words.iter().all(|word| line.contains(word))).map(str::to_owned)
-        })
+        self.wait(&format!("{words:?} from member {member}"), |cluster| cluster.logged(member, words))
     }
 
     /// Members that end meanwhile are an error, except armed ones.
@@ -339,44 +350,6 @@ impl Cluster {
                 }
                 panic!("{what} did not occur");
             }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    pub fn leader_of(&self, among: &[usize]) -> Option<usize> {
-        let leads = |member: &usize| self.status(*member).is_some_and(|status| status.role == "leader");
-        among.iter().copied().filter(|member| self.is_running(*member)).find(leads)
-    }
-
-    #[track_caller]
-    pub fn leader_among(&mut self, among: &[usize]) -> usize {
-        self.wait("a leader", |cluster| cluster.leader_of(among))
-    }
-
-    #[track_caller]
-    pub fn leader(&mut self) -> usize {
-        let all: Vec<usize> = self.all().collect();
-        self.leader_among(&all)
-    }
-
-    #[track_caller]
-    pub fn make_leader(&mut self, member: usize) -> bool {
-        let mut next_ask = Instant::now();
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if self.has_died(member) {
-                return false;
-            }
-            let all: Vec<usize> = self.all().collect();
-            match self.leader_of(&all) {
-                Some(leader) if leader == member => return true,
-                Some(leader) if Instant::now() >= next_ask => {
-                    self.transfer(leader, member);
-                    next_ask = Instant::now() + Duration::from_millis(300);
-                }
-                _ => {}
-            }
-            assert!(Instant::now() < deadline, "member {member} does not become leader:\n{}", self.log(member));
             std::thread::sleep(Duration::from_millis(10));
         }
     }
