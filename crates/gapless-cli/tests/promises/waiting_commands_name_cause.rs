@@ -6,12 +6,19 @@ use gapless_testkit::process::Process;
 use std::io::Write;
 use std::process::Stdio;
 
+const NO_SEQUENCER: &str = " s: no sequencer answers at ";
+
+/// Number of notes about a wait that contain `cause`.
+fn notes(errors: &str, cause: &str) -> usize {
+    errors.lines().filter(|line| line.contains("note: waiting for ") && line.contains(cause)).count()
+}
+
 #[test]
 fn publisher_reports_killed_sequencer() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let mut running = sequencer(here);
-    let mut command = stream_command(here, "publish --timeout 4");
+    let mut command = stream_command(here, "publish --timeout 6");
     let mut publisher = Process::start(command.stdin(Stdio::piped()).stderr(Stdio::piped()));
     let mut input = publisher.input();
     input.write_all(b"one\n").unwrap();
@@ -21,9 +28,7 @@ fn publisher_reports_killed_sequencer() {
     input.write_all(b"two\n").unwrap();
     let said = publisher.errors();
     assert_eq!(publisher.wait().code(), Some(1), "{said}");
-    for expected in ["note: waiting for 1 s: no sequencer answers at ", "note: waiting for 2 s: "] {
-        assert!(said.contains(expected), "{expected}: {said}");
-    }
+    assert!(notes(&said, NO_SEQUENCER) >= 2, "a note is repeated: {said}");
 }
 
 #[test]
@@ -36,7 +41,7 @@ fn publisher_reports_halt_or_end() {
         stream(here, command).good();
         let ended = stream(here, "publish lines --timeout 3");
         assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.stderr.contains("note: waiting for 1 s: ") && ended.stderr.contains(expected), "{ended:?}");
+        assert!(notes(&ended.stderr, " s: ") > 0 && ended.stderr.contains(expected), "{ended:?}");
     };
     std::thread::scope(|scope| {
         scope.spawn(|| waits("control halt", "is halted"));
@@ -50,8 +55,7 @@ fn reader_reports_missing_sequencer() {
         let directory = configured(transport);
         let ended = stream(directory.path(), "tail --timeout 3");
         assert_eq!(ended.code, Some(1), "{ended:?}");
-        let expected = "note: waiting for 1 s: no sequencer answers at ";
-        assert!(ended.stderr.contains(expected), "{transport}: {ended:?}");
+        assert!(notes(&ended.stderr, NO_SEQUENCER) > 0, "{transport}: {ended:?}");
     };
     std::thread::scope(|scope| {
         for transport in ["udp", "tcp", "multicast"] {
@@ -71,7 +75,7 @@ fn lone_dispatcher_and_member_report() {
     {
         let mut waiting = Process::start(gapless(here, words).stderr(Stdio::piped()));
         let errors = waiting.error_lines();
-        let told = errors.iter().find(|line: &String| line.contains("waited_s=1") && line.contains(expected));
+        let told = errors.iter().find(|line: &String| line.contains("waited_s=") && line.contains(expected));
         assert!(told.is_some(), "{words:?}");
         waiting.interrupt();
         assert_eq!(waiting.wait().code(), Some(0), "{words:?}");

@@ -11,7 +11,7 @@ use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHos
 use gapless_schema::Encoding;
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::scenarios::Module;
-use gapless_testkit::wait::PATIENCE;
+use gapless_testkit::wait::{PATIENCE, until_some};
 use rustix::process::Signal;
 use std::io::Read;
 use std::process::Stdio;
@@ -75,13 +75,12 @@ fn why_it_has_failed() {
         Ok(text.len())
     };
     client.send(session, ECHO, text.len(), encode).unwrap();
-    let reason = loop {
-        match client.wait(PATIENCE) {
-            Ok(()) => {}
-            Err(ClientError::Disconnected { reason, .. }) => break reason.unwrap_or_default(),
-            Err(error) => panic!("expected a disconnect, found {error}"),
-        }
-    };
+    // Another thread sends the reason, possibly long after the rings were closed.
+    let reason = until_some("the reason is stated", || match client.wait(PATIENCE) {
+        Ok(()) => None,
+        Err(ClientError::Disconnected { reason, .. }) => reason,
+        Err(error) => panic!("expected a disconnect, found {error}"),
+    });
     assert!(reason.contains("sequence 2") && reason.contains("a handler with a bug"), "{reason}");
 }
 
@@ -110,7 +109,7 @@ fn stop_is_reported_to_clients() {
         let Err(error) = Client::connect(&socket, options) else { panic!("a stopped process accepts no client") };
         assert!(matches!(error, ClientError::TimedOut { .. }) && is_named(&error.to_string()), "{error}");
         let lines = std::mem::take(&mut *said.lock().unwrap());
-        assert!(lines.contains("waited_s=1 ") && is_named(&lines), "{lines}");
+        assert!(lines.contains("waited_s=") && is_named(&lines), "{lines}");
     });
     service.signal(Signal::CONT);
     client.call(session, ECHO, b"three", PATIENCE).unwrap();

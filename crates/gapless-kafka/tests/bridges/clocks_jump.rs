@@ -1,12 +1,13 @@
 //! Deadlines count in the broker's append times: calls work while clocks are set.
 
-use crate::machines::{ALL, BridgePlan, TestMachine, Work};
+use crate::machines::{ALL, BridgePlan, TestMachine, Work, next_line};
 use crate::other_clock::OtherClock;
-use gapless_rpc::{CallError, CallOptions};
+use gapless_rpc::CallOptions;
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::process::Process;
 use gapless_testkit::scenarios::Module;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
@@ -18,30 +19,23 @@ pub fn module() -> Module {
 const LONG: Duration = Duration::from_secs(600);
 
 #[track_caller]
-fn check_calls(here: &TestMachine, instance: &mut Process) {
+fn check_calls(here: &TestMachine, lines: &Receiver<String>) {
     here.until_answered_by("one");
-    let time = Duration::from_millis(500);
-    let begun = Instant::now();
-    let error = here.call_with(Work::Wait, |options| options.timeout = Some(time)).unwrap_err();
-    let took = begun.elapsed();
-    assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
-    assert!((time..LONG / 10).contains(&took), "{took:?}");
-    assert_eq!(instance.line(), "waiting");
-    assert_eq!(instance.line(), "cancelled");
+    here.let_begun_call_time_out(lines, Duration::from_millis(500));
 }
 
-fn check_jumps(here: &TestMachine, instance: &mut Process, clocks: &[(&OtherClock, i64)]) {
-    check_calls(here, instance);
+fn check_jumps(here: &TestMachine, lines: &Receiver<String>, clocks: &[(&OtherClock, i64)]) {
+    check_calls(here, lines);
     let call = here.caller().start_with(Work::Wait, &CallOptions { timeout: Some(LONG), ..CallOptions::default() });
-    assert_eq!(instance.line(), "waiting");
+    assert_eq!(next_line(lines), "waiting");
     for times in [1, -1, 0] {
         for (clock, seconds) in clocks {
             clock.set(seconds * times);
         }
-        check_calls(here, instance);
+        check_calls(here, lines);
     }
     drop(call);
-    assert_eq!(instance.line(), "cancelled");
+    assert_eq!(next_line(lines), "cancelled");
 }
 
 #[track_caller]
@@ -64,7 +58,7 @@ fn clocks_of_bridges_differ() {
     here.until_answered_by("one");
     check_preloaded(&bridge.process, &ahead);
     check_preloaded(&other.process, &behind);
-    check_jumps(&here, &mut one, &[(&ahead, -900), (&behind, 900)]);
+    check_jumps(&here, &one.lines_in_background(), &[(&ahead, -900), (&behind, 900)]);
 }
 
 fn the_clock_of_the_broker_is_set() {
@@ -75,5 +69,5 @@ fn the_clock_of_the_broker_is_set() {
     let mut one = there.instance("one");
     let _bridges = (here.bridge(&broker, "", ALL), there.bridge(&broker, ALL, ""));
     here.until_answered_by("one");
-    check_jumps(&here, &mut one, &[(&clock, 900)]);
+    check_jumps(&here, &one.lines_in_background(), &[(&clock, 900)]);
 }

@@ -10,13 +10,16 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub const ROUTE: &str = "work/do";
 pub const ALL: &str = "\"work/**\"";
 
 pub const NOTED: &str = "noted ";
+
+/// Time after a call's timeout in which an instance that has begun the call prints that.
+const PRINTED_WITHIN: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
 pub enum Work {
@@ -122,6 +125,26 @@ impl TestMachine {
         self.caller.call_with(work, &options)
     }
 
+    /// Calls with a timeout that ends after an instance, which prints `lines`, has begun; it is doubled until one has.
+    #[track_caller]
+    pub fn let_begun_call_time_out(&self, lines: &Receiver<String>, first_timeout: Duration) {
+        let mut timeout = first_timeout;
+        loop {
+            let begun = Instant::now();
+            let error = self.call_with(Work::Wait, |options| options.timeout = Some(timeout)).unwrap_err();
+            let took = begun.elapsed();
+            assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+            assert!((timeout..PATIENCE).contains(&took), "{took:?} with a timeout of {timeout:?}");
+            if let Ok(line) = lines.recv_timeout(PRINTED_WITHIN) {
+                assert_eq!(line, "waiting");
+                break;
+            }
+            assert!(timeout < PATIENCE / 4, "no instance has begun the call within {timeout:?}");
+            timeout *= 2;
+        }
+        assert_eq!(next_line(lines), "cancelled");
+    }
+
     pub const fn caller(&self) -> &Caller<Work, Vec<u8>> {
         &self.caller
     }
@@ -146,6 +169,11 @@ impl TestMachine {
     pub fn until_answered_by(&self, name: &str) {
         until(&format!("{name} answers"), || self.call(Work::Name).is_ok_and(|found| found == name.as_bytes()));
     }
+}
+
+#[track_caller]
+pub fn next_line(lines: &Receiver<String>) -> String {
+    lines.recv_timeout(PATIENCE).expect("the instance prints a line")
 }
 
 fn open(folder: &Path, name: &str) -> Domain {

@@ -1,4 +1,4 @@
-use crate::machines::{ALL, ROUTE, TestMachine, Work};
+use crate::machines::{ALL, ROUTE, TestMachine, Work, next_line};
 use gapless_rpc::{CallError, CallOptions, Headers, Json};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
@@ -18,6 +18,7 @@ fn calls_have_their_outcomes() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
     let (here, there) = (TestMachine::new("here"), TestMachine::new("there"));
     let mut instance = there.instance("one");
+    let lines = instance.lines_in_background();
     let _bridges = (here.bridge(&broker, "", ALL), there.bridge(&broker, ALL, ""));
     assert_eq!(here.answered_by(), "one");
     assert_eq!(here.call(Work::Echo(vec![1; 300])).unwrap(), [1; 300]);
@@ -43,14 +44,10 @@ fn calls_have_their_outcomes() {
     let json = here.domain.caller::<Json, Json>(ROUTE).unwrap();
     assert_eq!(json.call(Json::new("\"Name\"").unwrap()).unwrap().text(), br#""one""#);
     let call = here.caller().start(Work::Wait);
-    assert_eq!(instance.line(), "waiting");
+    assert_eq!(next_line(&lines), "waiting");
     drop(call);
-    assert_eq!(instance.line(), "cancelled");
-    let timed_out =
-        here.call_with(Work::Wait, |options| options.timeout = Some(Duration::from_millis(300))).unwrap_err();
-    assert!(matches!(timed_out, CallError::TimedOut { .. }), "{timed_out}");
-    assert_eq!(instance.line(), "waiting");
-    assert_eq!(instance.line(), "cancelled");
+    assert_eq!(next_line(&lines), "cancelled");
+    here.let_begun_call_time_out(&lines, Duration::from_millis(300));
     instance.kill();
     until("the route is gone", || matches!(here.call(Work::Name), Err(CallError::NoRoute { .. })));
 }

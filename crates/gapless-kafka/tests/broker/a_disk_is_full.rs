@@ -1,10 +1,11 @@
-use super::clients::{connection, delivery, make_topic, producer, send};
+use super::clients::{connection, delivery, make_topic, producer_within, send};
 use gapless_kafka::client::{BrokerErrorKind, RecordPersistence};
 use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::ports::own_loopback;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::until_some;
+use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!()).scenario("a_full_disk_is_reported", a_full_disk_is_reported)
@@ -16,7 +17,8 @@ fn a_full_disk_is_reported() {
     let Some(mut broker) = KafkaBroker::start_at(own_loopback(), Some(&disk.path), &arguments) else { return };
     let connection = connection(&broker.address());
     make_topic(&connection, "a");
-    let producer = producer(&connection);
+    // The last record is reported as lost only then.
+    let producer = producer_within(&connection, Duration::from_secs(20));
     let (payload, mut accepted) = (vec![7; 500_000], 0);
     let lost = until_some("the disk is full", || {
         send(&producer, "a", &payload, accepted);

@@ -1,4 +1,4 @@
-use super::clients::{connection, consumer, delivery, make_topic, producer, record, send};
+use super::clients::{connection, consumer, deliver, delivery, make_topic, producer, producer_within, record, send};
 use gapless_kafka::client::{
     BrokerErrorKind, ConsumerEvent, DeliveryReport, Producer, ProducerEvent, ProducerOptions, RecordPersistence,
     StartOffset, Topics,
@@ -27,7 +27,7 @@ fn no_broker_is_reached() {
     assert_eq!(error.kind, BrokerErrorKind::Unreachable, "{error}");
     assert!(begun.elapsed() < PATIENCE, "{error}");
     println!("no broker: {error}");
-    let producer = producer(&nowhere);
+    let producer = producer_within(&nowhere, Duration::from_secs(3));
     send(&producer, "a", b"", 1);
     let (mut is_told, mut lost) = (false, None);
     until_some("a trouble and a report", || {
@@ -56,13 +56,17 @@ fn a_killed_broker_comes_back() {
     let Some(mut broker) = KafkaBroker::start(&[]) else { return };
     let connection = connection(&broker.address());
     make_topic(&connection, "a");
+    let first = producer(&connection);
+    send(&first, "a", &0_usize.to_le_bytes(), 0);
+    assert_eq!(delivery(&first).offset, Some(0));
+    let reader = consumer(&connection, "a", StartOffset::Beginning);
+    assert_eq!(record(&reader).offset, 0);
+    drop(first);
+    // Gives up soon while the broker is down, and is connected before.
     let delivery_timeout = Duration::from_secs(3);
     let options = ProducerOptions { delivery_timeout, batch_bytes_max: 500, ..ProducerOptions::default() };
     let producer = Producer::open(&connection, &options).unwrap();
-    let reader = consumer(&connection, "a", StartOffset::Beginning);
-    send(&producer, "a", &0_usize.to_le_bytes(), 0);
-    assert_eq!(delivery(&producer).offset, Some(0));
-    assert_eq!(record(&reader).offset, 0);
+    deliver(&producer, "a", &0_usize.to_le_bytes(), 0);
 
     broker.process().stop();
     for number in 1..=2_000_usize {
@@ -79,10 +83,7 @@ fn a_killed_broker_comes_back() {
 
     broker.restart();
     let begun = Instant::now();
-    let back = until_some("a record is acknowledged again", || {
-        send(&producer, "a", &usize::MAX.to_le_bytes(), usize::MAX);
-        Some(delivery(&producer)).filter(|delivery| delivery.persistence == RecordPersistence::Persisted)
-    });
+    let back = deliver(&producer, "a", &usize::MAX.to_le_bytes(), usize::MAX);
     println!("the producer is back after {} ms", begun.elapsed().as_millis());
     assert!(back.offset > Some(0), "{back:?}");
     let mut read = BTreeSet::new();
@@ -128,8 +129,7 @@ fn a_stopped_broker_is_noticed() {
     let options = ProducerOptions { delivery_timeout, ..ProducerOptions::default() };
     let producer = Producer::open(&connection, &options).unwrap();
     let reader = consumer(&connection, "a", StartOffset::Beginning);
-    send(&producer, "a", b"1", 1);
-    assert_eq!(delivery(&producer).persistence, RecordPersistence::Persisted);
+    deliver(&producer, "a", b"1", 1);
     assert_eq!(record(&reader).offset, 0);
 
     broker.process().stop();
@@ -153,10 +153,7 @@ fn a_stopped_broker_is_noticed() {
     assert!(begun.elapsed() < PATIENCE / 4, "{:?}", begun.elapsed());
 
     broker.process().signal(Signal::CONT);
-    until_some("a record is acknowledged again", || {
-        send(&producer, "a", b"3", 3);
-        Some(delivery(&producer)).filter(|delivery| delivery.persistence == RecordPersistence::Persisted)
-    });
+    deliver(&producer, "a", b"3", 3);
     let mut was_appended = false;
     until_some("the last record", || {
         let payload = record(&reader).payload;

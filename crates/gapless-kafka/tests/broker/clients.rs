@@ -1,6 +1,6 @@
 use gapless_kafka::client::{
     BrokerConnection, BrokerError, Compression, Consumer, ConsumerEvent, ConsumerOptions, DeliveryReport,
-    ProduceRequest, Producer, ProducerEvent, ProducerOptions, StartOffset, TopicSpec, Topics,
+    ProduceRequest, Producer, ProducerEvent, ProducerOptions, RecordPersistence, StartOffset, TopicSpec, Topics,
 };
 use gapless_testkit::wait::{PATIENCE, until_some};
 use std::time::Duration;
@@ -18,8 +18,12 @@ pub fn connection(brokers: &str) -> BrokerConnection {
     BrokerConnection::new(brokers, "gapless-test")
 }
 
+/// Waits also for a broker that has just started, on a busy machine.
 pub fn producer(connection: &BrokerConnection) -> Producer {
-    let delivery_timeout = Duration::from_secs(3);
+    producer_within(connection, Duration::from_secs(60))
+}
+
+pub fn producer_within(connection: &BrokerConnection, delivery_timeout: Duration) -> Producer {
     Producer::open(connection, &ProducerOptions { delivery_timeout, ..ProducerOptions::default() }).unwrap()
 }
 
@@ -38,6 +42,14 @@ pub fn delivery(producer: &Producer) -> DeliveryReport {
     until_some("a report on a record", || match producer.take() {
         Some(ProducerEvent::Delivery(delivery)) => Some(delivery),
         _ => None,
+    })
+}
+
+/// Sends the record until the broker has it.
+pub fn deliver(producer: &Producer, topic: &str, payload: &[u8], token: usize) -> DeliveryReport {
+    until_some("a record is acknowledged", || {
+        send(producer, topic, payload, token);
+        Some(delivery(producer)).filter(|delivery| delivery.persistence == RecordPersistence::Persisted)
     })
 }
 

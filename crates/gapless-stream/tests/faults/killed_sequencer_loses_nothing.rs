@@ -268,7 +268,13 @@ fn kills_from_outside(random: &mut Random) {
 
 fn kills_at(tier: &'static str, point: &str, random: &mut Random) {
     let is_rare = point.contains("segment") || point.contains("state") || point == "before_answer";
-    let passes = (0..kills_per_point()).map(|_| random.below(if is_rare { 2 } else { 400 }) + 1).collect::<Vec<_>>();
+    let passes_max = match tier {
+        _ if is_rare => 2,
+        // Each pass may take as long as a sync.
+        "sync" => 40,
+        _ => 400,
+    };
+    let passes = (0..kills_per_point()).map(|_| random.below(passes_max) + 1).collect::<Vec<_>>();
     let deployment = Deployment::new(tier);
     let mut nodes = deployment.nodes();
     let mut hits = 0;
@@ -304,10 +310,14 @@ fn nodes_are_killed(random: &mut Random) {
         let place = deployment.directory.path().to_str().unwrap();
         let mut node = Process::start(this_program().args([NODE, place, &token.to_string()]));
         node.next_line();
-        let until = Instant::now() + Duration::from_millis(10 + random.below(100));
-        let before = nodes[0].own;
-        while Instant::now() < until || nodes[0].own == before {
+        let begun = Instant::now();
+        let time = Duration::from_millis(10 + random.below(100));
+        let (mut looked_at, mut has_published) = (nodes[0].met.len(), false);
+        while begun.elapsed() < time || !has_published {
             poll(&mut nodes, true);
+            has_published |= nodes[0].met[looked_at..].iter().any(|(_, owner, _)| *owner == token);
+            looked_at = nodes[0].met.len();
+            assert!(begun.elapsed() < PATIENCE, "no message of node {token} came");
         }
         node.kill();
     }

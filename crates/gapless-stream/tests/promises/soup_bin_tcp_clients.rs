@@ -2,23 +2,28 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
-use gapless_agent::Now;
+use gapless_agent::{Agent, AgentError, AgentThread, Clock, Counters, IdleStrategy, Now, ThreadSpec, Waker};
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
+use gapless_client::feed_sessions::{Feed, Feeds, SharedFeeds};
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
+use gapless_client::replay_merge::ReplayMerge;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;
+use gapless_stream::network::soup_server::{SoupServer, SoupServerCounters, SoupServerOptions, SoupSource};
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::ports::own_loopback;
+use gapless_testkit::wait::until;
 use gapless_transport::credentials::Credentials;
+use gapless_transport::link::RingSizes;
 use gapless_wire::soup::Field;
 use gapless_wire::{Encoding, FeedSession};
-use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -284,25 +289,68 @@ fn sessions_count_from_one_and_end() {
     }
 }
 
+/// A server without deadlines, so that only a wake-up ends its sleep.
+struct WithoutDeadlines(SoupServer);
+
+impl Agent for WithoutDeadlines {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
+        self.0.poll(now)
+    }
+
+    fn arm(&mut self) {
+        self.0.arm();
+    }
+
+    fn disarm(&mut self) {
+        self.0.disarm();
+    }
+
+    fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
+        self.0.watch(descriptors);
+    }
+}
+
+/// Serves the stream next to its own server, from a thread that parks at once and for ever.
+fn sleeping_server(world: &World) -> (AgentThread, SocketAddr) {
+    let rings = RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 };
+    let news = world.stream.connect(rings).unwrap();
+    let window = news.window.clone().unwrap();
+    let monday = Feed { name: FeedSession::new("MONDAY").unwrap(), first_sequence: 1, last_sequence: None };
+    let read = window.clone();
+    let source = SoupSource {
+        window,
+        feeds: SharedFeeds::new(Feeds::restored(vec![monday])),
+        make_reader: Box::new(move |sequence| ReplayMerge::new(read.clone(), None, sequence)),
+        news,
+        ends_here: false,
+    };
+    let network = options(&world.directory).tcp.unwrap();
+    let counters = SoupServerCounters::add_to(&Counters::in_memory(64).unwrap()).unwrap();
+    let server = SoupServer::bind(network.rewind, source, SoupServerOptions::new(network.sessions), counters).unwrap();
+    let address = server.local_address();
+    let idle = IdleStrategy::SpinYieldPark { spin_ns: 0, yield_ns: 0, park_ns_max: u64::MAX };
+    let spec = ThreadSpec { idle, ..ThreadSpec::new("rewind") };
+    let agents: Vec<Box<dyn Agent>> = vec![Box::new(WithoutDeadlines(server))];
+    (AgentThread::spawn(spec, agents, Clock::system(), Waker::new().unwrap()).unwrap(), address)
+}
+
 #[test]
 fn new_message_wakes_sleepers() {
     let mut world = World::start();
-    let mut client = world.logged_in("", 0);
-    client.accepted("MONDAY", world.stream.released_sequence() + 1);
-    let begun = Instant::now();
-    // Without a wake-up the agent sleeps for a tenth of a second, and one time in ten is quick by chance. A busy
-    // machine delays some anyway, so most of 21 in a row must be quick.
-    let mut times = VecDeque::new();
-    while times.iter().filter(|time| **time < Duration::from_millis(10)).count() < 11 {
-        assert!(begun.elapsed() < PATIENCE, "the agent was not woken: {times:?}");
-        if times.len() == 21 {
-            times.pop_front();
-        }
+    let (thread, address) = sleeping_server(&world);
+    for _ in 0..5 {
+        let mut client = Client::connect_to(address);
+        client.send(&login("reader", "swordfish", "", 0));
+        client.accepted("MONDAY", world.stream.released_sequence() + 1);
+        until("the server sleeps", || thread.waker().is_parked());
+        // It is parked a moment before it sleeps.
         std::thread::sleep(Duration::from_millis(20));
-        let begun = Instant::now();
         world.publish(payloads(1, 8));
         client.frame();
-        times.push_back(begun.elapsed());
     }
 }
 

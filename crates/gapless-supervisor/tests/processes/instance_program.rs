@@ -2,6 +2,7 @@ use gapless_testkit::process::started_as;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub const STUBBORN: &str = "stubborn";
 /// Megabytes of numbered lines, then `the last line`: `print:64`.
 pub const PRINT: &str = "print:";
 const STAYS_MAX: Duration = Duration::from_secs(300);
+/// Longest death of a process, on a busy machine.
+const DIES_WITHIN: Duration = Duration::from_secs(30);
 
 pub const STARTS: &str = "starts";
 pub const DOUBLES: &str = "doubles";
@@ -62,6 +65,33 @@ fn print(bytes: usize) {
     let _ = writeln!(std::io::stdout(), "the last line");
 }
 
+/// Takes the lock that the active instance keeps; false if that one lives on.
+fn becomes_active(lock: &Path) -> bool {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(lock).unwrap();
+    let begun = Instant::now();
+    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let holder = std::fs::read_to_string(lock).unwrap_or_default();
+        if lives_on(holder.trim_end()) || begun.elapsed() > DIES_WITHIN {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    file.write_all_at(format!("{:<10}", std::process::id()).as_bytes(), 0).unwrap();
+    std::mem::forget(file);
+    true
+}
+
+/// False for a dying process, whose files the kernel closes one after the other.
+fn lives_on(process_id: &str) -> bool {
+    const EXITING: u64 = 4;
+    let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
+    // The state and, six fields later, the flags follow the name, which may contain any character.
+    let Some((_, rest)) = stat.rsplit_once(") ") else { return false };
+    let mut fields = rest.split(' ');
+    let (state, flags) = (fields.next(), fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()));
+    !matches!(state, Some("Z" | "X")) && flags.is_some_and(|flags| flags & EXITING == 0)
+}
+
 pub fn run_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let [folder, instance, incarnation, wish] = &arguments[..] else { panic!("{arguments:?}") };
@@ -77,17 +107,9 @@ pub fn run_if_asked() {
     }
     if wish == SINGLE {
         let process = instance.split('.').next().unwrap();
-        let active = File::create(folder.join(format!("active.{process}"))).unwrap();
-        // The kernel closes the files of a dying process one after the other.
-        let is_alone = (0..200).any(|_| {
-            let is_alone = flock(&active, FlockOperation::NonBlockingLockExclusive).is_ok();
-            std::thread::sleep(Duration::from_millis(u64::from(!is_alone)));
-            is_alone
-        });
-        if !is_alone {
+        if !becomes_active(&folder.join(format!("active.{process}"))) {
             note(folder, DOUBLES, &format!("{instance} {incarnation} {} beside another", std::process::id()));
         }
-        std::mem::forget(active);
     }
     let _ = writeln!(std::io::stdout(), "{instance} {incarnation} runs");
     if wish == ESCAPE {

@@ -90,6 +90,7 @@ fn commands_keep_one_active() {
         has_one_active(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
     });
     assert_ne!(active(&after), name("a.1"));
+    until("the active one runs", || place.starts().len() > starts);
     assert_eq!(place.starts().len(), starts + 1);
 
     client.change(OperatorCommand::Scale(vec![("a".to_owned(), 1)])).unwrap();
@@ -118,19 +119,24 @@ fn random_kills_leave_one_active(rounds: u64, random: &mut Random) {
         (incarnation, Process::start_as(command.stderr(Stdio::null())))
     };
     let mut running = instances.map(&mut start);
-    for _ in 0..rounds {
-        let index = random.below(instances.len() as u64) as usize;
+    let active_index = |running: &[(u64, Process)]| {
+        until_some("one is active", || {
+            let starts = place.starts();
+            let is_active = |index: usize| starts.contains_key(&(name(instances[index]), running[index].0));
+            (0..running.len()).find(|index| is_active(*index))
+        })
+    };
+    for round in 0..rounds {
+        // Every tenth kill hits the active one, so that each time another becomes active.
+        let index = match round % 10 {
+            0 => active_index(&running),
+            _ => random.below(instances.len() as u64) as usize,
+        };
         running[index].1.kill();
         running[index].1.wait();
         running[index] = start(instances[index]);
         if random.happens(200) {
-            until_some("one is active", || {
-                let starts = place.starts();
-                let is_active = |(instance, (incarnation, _)): &(&&str, &(u64, Process))| {
-                    starts.contains_key(&(name(instance), *incarnation))
-                };
-                instances.iter().zip(&running).any(|both| is_active(&both)).then_some(())
-            });
+            active_index(&running);
         } else {
             std::thread::sleep(Duration::from_micros(random.below(6_000)));
         }

@@ -2,7 +2,7 @@
 
 use gapless_stream::event_stream::EventStream;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -33,7 +33,11 @@ pub fn login(username: &str, password: &str, feed_session: &str, sequence: u64) 
 
 impl Client {
     pub fn connect(stream: &EventStream) -> Self {
-        let socket = TcpStream::connect(stream.tcp_addresses().unwrap().rewind).unwrap();
+        Self::connect_to(stream.tcp_addresses().unwrap().rewind)
+    }
+
+    pub fn connect_to(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { socket, received: Vec::new() }
     }
