@@ -264,7 +264,7 @@ mod tests {
         }
         assert_ne!(name_key("Give"), name_key("Take"));
         assert_ne!(newest::<Give>(), newest::<Take>());
-        assert_eq!(describe::<Give>(), "Give v1 {seat: u32} → () ! NoRefusal v1 enum {}");
+        assert_eq!(describe::<Give>(), "Give v1 {seat: u32} → nothing ! NoRefusal v1 enum {}");
         assert!(NoRefusal::decode(&[0]).is_err());
     }
 }
