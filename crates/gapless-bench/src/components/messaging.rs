@@ -1,19 +1,26 @@
 //! `gapless bench messaging`: from a client to a service at tier `memory` and back, with everything that
-//! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments.
+//! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments. Then commands of the Car at
+//! the highest rate, typed and as objects of the schema, at tiers `memory` and `journal`.
 
 use super::{ComponentArguments, TimeUnit, compare, failed, is_interrupted, measure_floors, named, print_measured};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use gapless::prelude::*;
 use gapless_agent::CpuMask;
+use gapless_client::ClientError;
+use gapless_load::canonical::form::CarFunctions;
 use gapless_load::components::messaging::{round_trips, start};
-use gapless_measure::Report;
+use gapless_load::components::typed_commands::{self, CarCommand, TypedCar, WINDOW, commands_per_s};
+use gapless_load::values::MessageEncoding;
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::{Report, Row};
 use gapless_transport::link::RingSizes;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 const ROUND_TRIPS: u64 = 1_500;
+const COMMANDS_PER_ROUND_TRIP: u64 = 1_000;
 /// Payloads in bytes; from 64 KiB on a message is several frames.
 const PAYLOADS: [usize; 8] = [72, 256, 1024, 4096, 16 << 10, 64 << 10, 256 << 10, 500_000];
 /// Measures; returns the text to print.
@@ -67,5 +74,45 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
     drop(client);
     host.stop().map_err(|error| failed("messaging", error))?;
     measured?;
+    for tier in [Tier::Memory, Tier::Journal] {
+        for kind in [CarCommand::SbeObject, CarCommand::Typed] {
+            if is_interrupted(&mut report, interrupted) {
+                break;
+            }
+            let row = car_commands(tier, kind, count * COMMANDS_PER_ROUND_TRIP)?;
+            print_measured(std::slice::from_ref(&row));
+            report.rows.push(row);
+        }
+    }
     arguments.finish(&report, TimeUnit::Microseconds)
+}
+
+/// Client and service choose their cores by themselves.
+fn car_commands(tier: Tier, kind: CarCommand, count: u64) -> Result<Row> {
+    let directory = OwnDirectory::create(Path::new("."), &format!(".gapless-messaging-{}", std::process::id()))?;
+    let mut options = match tier {
+        Tier::Memory => ServiceHostOptions::in_memory(),
+        tier => ServiceHostOptions { tier, ..ServiceHostOptions::in_directory(directory.path()) },
+    };
+    options.threads.callers_hot = 1;
+    options.snapshot_interval_frames = None;
+    let host = typed_commands::start(options)?;
+    let failed = |error: ClientError| failed("messaging", error);
+    let mut client = host.connect(ClientOptions::default()).map_err(failed)?;
+    let session = client.open_session(random_token(), WINDOW).map_err(failed)?;
+    let measured = commands_per_s(&mut client, session, kind, count.div_ceil(10))
+        .and_then(|_| commands_per_s(&mut client, session, kind, count));
+    drop(client);
+    host.stop().map_err(|error| super::failed("messaging", error))?;
+    let (name, bytes) = match kind {
+        CarCommand::Typed => ("Car as a typed command", TypedCar::length()?),
+        CarCommand::SbeObject => {
+            ("Car as an SBE object", CarFunctions::of(MessageEncoding::SbeRandom).length(Some(1))?)
+        }
+    };
+    let mut row = named(name, bytes, count);
+    row.config.tier = Some(tier.to_string());
+    row.throughput_per_s = Some(measured?);
+    row.verified = Some(true);
+    Ok(row)
 }

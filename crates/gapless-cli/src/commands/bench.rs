@@ -63,7 +63,7 @@ enum Benchmark {
     /// Send messages between two members of a cluster over TCP and shared memory: round trip, one way, acknowledged
     #[command(after_help = "Examples:\n  gapless bench link --json link.json\n  gapless bench link --quick")]
     Link(Deferred<LinkArguments>),
-    /// Send messages from a client to a service at tier memory and back, 72 bytes to 500 KB
+    /// Send messages from a client to a service and back, 72 bytes to 500 KB, and typed commands at the highest rate
     #[command(after_help = "Example:\n  gapless bench messaging --count 10000 --json messaging.json")]
     Messaging(Deferred<ComponentArguments>),
     /// Append to a journal (mapped, written, synced) and replay it

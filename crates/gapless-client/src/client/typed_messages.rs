@@ -16,8 +16,19 @@ impl Client {
     /// # Errors
     /// As for [`Client::send`]; the request cannot be encoded.
     pub fn send_request<R: Request>(&mut self, key: SessionKey, request: &R) -> Result<u64, ClientError> {
+        let number = self.enqueue_request(key, request)?;
+        self.flush();
+        Ok(number)
+    }
+
+    /// Like [`Client::enqueue`], for a typed request.
+    ///
+    /// # Errors
+    /// As for [`Client::send_request`].
+    #[inline]
+    pub fn enqueue_request<R: Request>(&mut self, key: SessionKey, request: &R) -> Result<u64, ClientError> {
         let payload = self.encode_request(request)?;
-        let sent = self.send(key, type_of::<R>(), payload.len(), |buffer| {
+        let sent = self.enqueue(key, type_of::<R>(), payload.len(), |buffer| {
             buffer.copy_from_slice(&payload);
             Ok(payload.len())
         });

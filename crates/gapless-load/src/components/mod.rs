@@ -7,6 +7,7 @@
 //! | [`log`] | ring and window between two processes with a core each |
 //! | [`link`] | messages between two members of a cluster, each a process |
 //! | [`messaging`] | from a client to a node at tier `memory` and back |
+//! | [`typed_commands`] | commands of the Car at the highest rate, typed and as objects |
 //! | [`persistence`] | appending to a journal, and replaying it |
 //! | [`storage`] | objects of a store |
 //! | [`peer`] | the process at the other end |
@@ -19,6 +20,7 @@ pub mod peer;
 pub mod persistence;
 pub mod serialization;
 pub mod storage;
+pub mod typed_commands;
 
 use crate::BenchError;
 use gapless_measure::{Row, RowConfig};
