@@ -8,7 +8,7 @@ mod sink;
 mod transactions;
 
 use crate::dead_letters::DeadLetter;
-pub use policy::{OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
+pub use policy::{CheckSnapshots, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use refusal_effects::CheckRefusals;
 use refusal_effects::SavedState;
 pub(crate) use sink::DeadLettersOnly;

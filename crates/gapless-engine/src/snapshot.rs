@@ -22,13 +22,14 @@
 //! at all.
 
 use crate::EngineError;
-use crate::fold::Fold;
+use crate::fold::{CheckSnapshots, Fold};
 use crate::sessions::{SessionEntry, StoredNotice, StoredReply};
 use gapless_agent::fault::{crash_point, mutant};
 use gapless_agent::{checked_file, private_folder};
 use gapless_client::client::WINDOW_COMMANDS_MAX;
 use gapless_journal::{FilePoint, FileReplacement};
 use gapless_log::StreamIdentity;
+use gapless_message::state;
 use gapless_schema::Encoding;
 use gapless_wire::checksum::{crc32c, crc32c_append};
 use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
@@ -194,7 +195,18 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
     }
     let state = restore_fields(fold, &mut fields, format).map_err(|_| damaged())?;
     fold.become_version(fold.version, fold.last_sequence)?;
-    fold.service.restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
+    fold.service.restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))?;
+    if fold.policy().check_snapshots == CheckSnapshots::AtStart {
+        let mut again = Vec::with_capacity(state.len());
+        fold.service.snapshot(&mut again);
+        if let Some(at) = state::first_difference(state, &again) {
+            return Err(unusable(format!(
+                "the service has restored it and writes it again with other bytes from {at} on; an unordered collection \
+                 does that: use BTreeMap or BTreeSet. To start nevertheless, set policy.check_snapshots to Never"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the service's state, not yet restored.

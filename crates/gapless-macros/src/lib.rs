@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `message` | `#[derive(Message)]` |
 //! | `route` | `#[route]` |
+//! | `state` | `#[derive(State)]` |
+//! | `shape` | shapes of types, for both derives |
 //! | `serde_attributes` | attributes of serde that change the encoding |
 
 #![forbid(unsafe_code)]
@@ -14,6 +16,8 @@
 mod message;
 mod route;
 mod serde_attributes;
+mod shape;
+mod state;
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -54,6 +58,36 @@ pub fn derive_message(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FaceMessage, attributes(message))]
 pub fn derive_face_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless::message::derived"))
+}
+
+/// Implements `gapless_message::state::State` for a type that is `Serialize` and `DeserializeOwned`, and is not a
+/// `Message`.
+///
+/// On the type, in `#[state(…)]`:
+///
+/// | attribute | default | meaning |
+/// |---|---|---|
+/// | `name = "…"` | name of the type | name in snapshots; keep the old one when the type is renamed |
+/// | `version = n` | 1 | from 1 |
+/// | `upgrade = path` | older versions are refused | `fn(OldState<'_>) -> Result<Self, String>`, makes a state of an older one |
+/// | `shape = "…"` | derived from the fields | explicit shape, for types that serde encodes by `from`, `into` or `try_from` |
+/// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it |
+///
+/// On a field:
+///
+/// | attribute | meaning |
+/// |---|---|
+/// | `deterministic` | its type has equal bytes for equal values in all processes, although it is not `Deterministic` |
+/// | `shape = "…"` | explicit shape, for types without a known shape; change the text when the type changes |
+#[proc_macro_derive(State, attributes(state))]
+pub fn derive_state(input: TokenStream) -> TokenStream {
+    finish(state::derive(input.into(), "::gapless_message::derived"))
+}
+
+/// Same as `State`, but uses `::gapless::message`.
+#[proc_macro_derive(FaceState, attributes(state))]
+pub fn derive_face_state(input: TokenStream) -> TokenStream {
+    finish(state::derive(input.into(), "::gapless::message::derived"))
 }
 
 /// Generates a route and its typed client from a function.

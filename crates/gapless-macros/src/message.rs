@@ -1,12 +1,15 @@
 //! `#[derive(Message)]`.
 
-use crate::serde_attributes::{self, AttributePlace, SerdeAttributes};
-use proc_macro2::{Span, TokenStream as Tokens};
-use quote::{quote, quote_spanned};
+use crate::serde_attributes::{self, AttributePlace};
+use crate::shape::{
+    Derived, TypeAttributes, TypePart, attributes_of, definition, filled_text, number, parts, unknown_shape,
+};
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
 use std::collections::BTreeSet;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Ident, LitInt, LitStr, Path, Result, Type};
+use syn::{Data, DeriveInput, Error, GenericParam, Path, Result, Type};
 
 struct TypeOptions {
     /// Has the traits.
@@ -24,40 +27,22 @@ struct Answers {
     refusal: Option<Type>,
 }
 
-#[derive(Default)]
-struct PartOptions {
-    since: Option<(u32, Span)>,
-    shape: Option<String>,
-}
-
-#[derive(Clone, Copy)]
-struct TypeAttributes {
-    shape: bool,
-    default: bool,
-}
-
-struct MessagePart {
-    ident: Ident,
-    since: u32,
-    shape: Tokens,
-}
-
 /// `module` has the traits, unless the type names another crate.
 pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
     let input: DeriveInput = syn::parse2(input)?;
     let options = type_options(&input, module)?;
     let serde = serde_attributes::read(&input.attrs, AttributePlace::Type)?;
     if let (Some((name, span)), None) = (&serde.replaced, &options.shape) {
-        return Err(unknown_shape(name, *span));
+        return Err(unknown_shape(name, *span, Derived::Message));
     }
-    let has = TypeAttributes { shape: options.shape.is_some(), default: serde.has_default };
+    let has = TypeAttributes { derived: Derived::Message, shape: options.shape.is_some(), default: serde.has_default };
     let (parts, before, after) = parts(&input, has)?;
     check_versions(&parts, &options)?;
     let older = older_versions(&parts, options.version);
 
     let name = &options.name;
     let version = options.version;
-    let definition = definition(&options, &serde, &parts, before, after);
+    let definition = definition(options.shape.as_deref(), &serde, &parts, (before, after));
     // A static in generic code is shared by all instances of the type.
     let is_generic = input.generics.type_params().next().is_some() || input.generics.const_params().next().is_some();
     let fingerprint = if is_generic {
@@ -168,7 +153,7 @@ fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
         shape: None,
         answers: None,
     };
-    for attribute in message_attributes(&input.attrs) {
+    for attribute in attributes_of(&input.attrs, Derived::Message) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("crate") {
                 let crate_path = meta.value()?.call(Path::parse_mod_style)?;
@@ -196,159 +181,8 @@ fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
     Ok(options)
 }
 
-fn part_options(attributes: &[Attribute]) -> Result<PartOptions> {
-    let mut options = PartOptions::default();
-    for attribute in message_attributes(attributes) {
-        attribute.parse_nested_meta(|meta| {
-            if meta.path.is_ident("since") {
-                let since = meta.value()?.parse()?;
-                let number = number(&since, 2, "what is there since version 1 needs no `since`")?;
-                options.since = Some((number, since.span()));
-            } else if meta.path.is_ident("shape") {
-                options.shape = Some(filled_text(&meta.value()?.parse()?)?);
-            } else {
-                return Err(meta.error("`since` or `shape` is expected here"));
-            }
-            Ok(())
-        })?;
-    }
-    Ok(options)
-}
-
-fn message_attributes(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
-    attributes.iter().filter(|attribute| attribute.path().is_ident("message"))
-}
-
-fn number(literal: &LitInt, least: u32, otherwise: &str) -> Result<u32> {
-    let number = literal.base10_parse::<u32>()?;
-    if number < least { Err(Error::new(literal.span(), otherwise)) } else { Ok(number) }
-}
-
-fn filled_text(literal: &LitStr) -> Result<String> {
-    let text = literal.value();
-    if text.is_empty() {
-        Err(Error::new(literal.span(), "a text is expected, an empty one was found"))
-    } else {
-        Ok(text)
-    }
-}
-
-fn unknown_shape(name: &str, span: Span) -> Error {
-    Error::new(
-        span,
-        format!(
-            "what `{name}` writes is not known, so a change of it would not be noticed: say `#[message(shape = \"a name and a \
-             version\")]` beside it"
-        ),
-    )
-}
-
-/// Fields or variants, with the opening and closing text of the definition.
-fn parts(input: &DeriveInput, has: TypeAttributes) -> Result<(Vec<MessagePart>, &'static str, &'static str)> {
-    match &input.data {
-        Data::Struct(data) => {
-            let (before, after) = match &data.fields {
-                Fields::Named(_) => (" {", "}"),
-                Fields::Unnamed(_) => (" (", ")"),
-                Fields::Unit => ("", ""),
-            };
-            Ok((fields(&data.fields, true, has)?, before, after))
-        }
-        Data::Enum(data) => {
-            let mut parts = Vec::new();
-            for variant in &data.variants {
-                let serde = serde_attributes::read(&variant.attrs, AttributePlace::Variant)?;
-                let options = part_options(&variant.attrs)?;
-                let (before, after) = match &variant.fields {
-                    Fields::Named(_) => (" {", "}"),
-                    Fields::Unnamed(_) => ("(", ")"),
-                    Fields::Unit => ("", ""),
-                };
-                let label = format!("{}{}", variant.ident.unraw(), serde.renamed);
-                let inner = match (&options.shape, &serde.replaced) {
-                    (Some(shape), _) => quote!(writer.text(": "); writer.text(#shape);),
-                    (None, Some((name, span))) if !has.shape => return Err(unknown_shape(name, *span)),
-                    _ => {
-                        let shapes = fields(&variant.fields, false, has)?;
-                        let shapes = shapes.iter().map(|part| &part.shape);
-                        quote!(writer.text(#before); #(#shapes)* writer.text(#after);)
-                    }
-                };
-                parts.push(MessagePart {
-                    ident: variant.ident.clone(),
-                    since: options.since.map_or(1, |(since, _)| since),
-                    shape: quote!(writer.item(#label); #inner),
-                });
-            }
-            Ok((parts, " enum {", "}"))
-        }
-        Data::Union(data) => {
-            Err(Error::new(data.union_token.span(), "serde does not know unions: a struct or an enum is expected"))
-        }
-    }
-}
-
-/// `may_grow`: fields may have a `since`.
-fn fields(fields: &Fields, may_grow: bool, has: TypeAttributes) -> Result<Vec<MessagePart>> {
-    let mut parts = Vec::new();
-    for (index, field) in fields.iter().enumerate() {
-        let serde = serde_attributes::read(&field.attrs, AttributePlace::Field)?;
-        let options = part_options(&field.attrs)?;
-        if let Some((_, span)) = options.since {
-            check_since(field, &serde, may_grow, has, span)?;
-        }
-        if serde.is_skipped {
-            continue;
-        }
-        let shape = match (&options.shape, &serde.replaced) {
-            (Some(shape), _) => quote!(writer.text(#shape);),
-            (None, Some((name, span))) if !has.shape => return Err(unknown_shape(name, *span)),
-            _ => shape_of_type(&field.ty),
-        };
-        let label = match &field.ident {
-            Some(ident) => format!("{}{}: ", ident.unraw(), serde.renamed),
-            None => String::new(),
-        };
-        parts.push(MessagePart {
-            ident: field.ident.clone().unwrap_or_else(|| Ident::new(&format!("field_{index}"), field.span())),
-            since: options.since.map_or(1, |(since, _)| since),
-            shape: quote!(writer.item(#label); #shape),
-        });
-    }
-    Ok(parts)
-}
-
-/// Spanned at the type, so that an unknown shape is an error there; `writer` still resolves at the call site.
-fn shape_of_type(ty: &Type) -> Tokens {
-    let place = Span::call_site().located_at(ty.span());
-    quote_spanned!(place=> writer.of::<#ty>();)
-}
-
-fn check_since(
-    field: &syn::Field,
-    serde: &SerdeAttributes,
-    may_grow: bool,
-    has: TypeAttributes,
-    span: Span,
-) -> Result<()> {
-    let wrong = if !may_grow {
-        "a variant's fields stand before whatever follows, so they cannot grow: add a variant"
-    } else if field.ident.is_none() {
-        "only named fields can come with a later version"
-    } else if serde.is_skipped {
-        "a field that is not written belongs to every version"
-    } else if !serde.has_default && !has.default {
-        "`#[serde(default)]` is missing: older programs do not write the field"
-    } else if serde.replaced.is_some() {
-        "a field that serde writes by a function of its own cannot come with a later version"
-    } else {
-        return Ok(());
-    };
-    Err(Error::new(span, wrong))
-}
-
 /// Additions come last, in order, and are not newer than the type.
-fn check_versions(parts: &[MessagePart], options: &TypeOptions) -> Result<()> {
+fn check_versions(parts: &[TypePart], options: &TypeOptions) -> Result<()> {
     let version = options.version;
     let mut before = 1;
     for part in parts {
@@ -369,7 +203,7 @@ fn check_versions(parts: &[MessagePart], options: &TypeOptions) -> Result<()> {
 }
 
 /// Differ only by additions; newest first.
-fn older_versions(parts: &[MessagePart], version: u32) -> Vec<u32> {
+fn older_versions(parts: &[TypePart], version: u32) -> Vec<u32> {
     let additions: BTreeSet<u32> = parts.iter().map(|part| part.since).collect();
     (1..version).rev().take_while(|older| additions.contains(&(older + 1))).collect()
 }
@@ -393,26 +227,7 @@ fn older_list(older: &[u32], is_generic: bool) -> Tokens {
     }
 }
 
-fn definition(
-    options: &TypeOptions,
-    serde: &SerdeAttributes,
-    parts: &[MessagePart],
-    before: &str,
-    after: &str,
-) -> Tokens {
-    if let Some(shape) = &options.shape {
-        let text = format!(" = {shape}");
-        return quote!(writer.text(#text););
-    }
-    let parts = parts.iter().map(|MessagePart { since, shape, .. }| match since {
-        1 => shape.clone(),
-        _ => quote!(if version >= #since { #shape }),
-    });
-    let after = format!("{after}{}", serde.renamed);
-    quote!(writer.text(#before); #(#parts)* writer.text(#after);)
-}
-
-fn as_older(data: &Data, parts: &[MessagePart], version: u32, older: &[u32]) -> Tokens {
+fn as_older(data: &Data, parts: &[TypePart], version: u32, older: &[u32]) -> Tokens {
     let is_struct = matches!(data, Data::Struct(_));
     let (encoders, decoders): (Vec<_>, Vec<_>) = older
         .iter()
@@ -427,7 +242,7 @@ fn as_older(data: &Data, parts: &[MessagePart], version: u32, older: &[u32]) -> 
                 }));
                 return (encoder, quote!(#older => __message::typed::decode::<Self>(bytes, #count)));
             }
-            let refusals = newer.iter().map(|MessagePart { ident, since, .. }| {
+            let refusals = newer.iter().map(|TypePart { ident, since, .. }| {
                 let name = ident.unraw().to_string();
                 quote!(Self::#ident { .. } => ::core::result::Result::Err(__message::typed::too_new::<Self>(#name, #since, #older)))
             });
@@ -471,6 +286,7 @@ fn as_older(data: &Data, parts: &[MessagePart], version: u32, older: &[u32]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proc_macro2::{Ident, Span};
 
     #[test]
     fn bad_types_fail_in_place() {
@@ -535,7 +351,7 @@ mod tests {
 
     #[test]
     fn older_versions_end_at_a_gap() {
-        let part = |since| MessagePart { ident: Ident::new("a", Span::call_site()), since, shape: Tokens::new() };
+        let part = |since| TypePart { ident: Ident::new("a", Span::call_site()), since, shape: Tokens::new() };
         assert_eq!(older_versions(&[part(1)], 1), []);
         assert_eq!(older_versions(&[part(1)], 3), []);
         assert_eq!(older_versions(&[part(1), part(2), part(3)], 3), [2, 1]);

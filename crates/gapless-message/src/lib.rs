@@ -12,6 +12,7 @@
 //! | [`bytes`] | bytes and `()` as messages |
 //! | [`shared`] | shared values as messages: `Arc` |
 //! | [`json`] | [`Json`]: for callers that learn a route's types at run time |
+//! | [`mod@state`] | [`trait@State`]: the state of a service in snapshots |
 //! | [`version`] | [`version_of`]: agreement on a version; [`rewritten`]: conversion between versions |
 //! | [`message`] | [`trait@Message`], [`Encoding`], [`MessageError`], [`OlderVersion`] |
 //! | [`shaped`] | a message known only by its shape, as JSON |
@@ -58,6 +59,7 @@ pub mod schema;
 pub mod shape;
 pub mod shaped;
 pub mod shared;
+pub mod state;
 pub mod typed;
 pub mod version;
 
@@ -117,6 +119,8 @@ pub mod version;
 /// assert_eq!(Price::shape(), "Price v1 {amount: i64, currency: Currency 1}");
 /// ```
 pub use gapless_macros::Message;
+/// Implements [`trait@State`] and [`Deterministic`] for a struct or an enum: see [`trait@State`].
+pub use gapless_macros::State;
 pub use json::Json;
 /// Names that derived code uses.
 #[doc(hidden)]
@@ -124,9 +128,11 @@ pub mod derived {
     pub use crate::message::{Encoding, Message, MessageError, OlderVersion};
     pub use crate::request::{NoRefusal, Request};
     pub use crate::shape::{Shape, ShapeWriter};
+    pub use crate::state::{Deterministic, OldState, State, assert_deterministic};
     pub use crate::typed;
 }
 pub use message::{Encoding, Message, MessageError, OlderVersion};
 pub use request::{NoRefusal, Request};
 pub use shape::{Shape, ShapeWriter};
+pub use state::{Deterministic, OldState, State, StateError};
 pub use version::{rewritten, version_of};

@@ -34,13 +34,18 @@ impl postcard::ser_flavors::Flavor for AppendFlavor<'_> {
     }
 }
 
+#[inline]
+pub(crate) fn append<T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) -> postcard::Result<()> {
+    postcard::serialize_with_flavor(value, AppendFlavor(into))
+}
+
 /// Leaves `into` unchanged on failure.
 ///
 /// # Errors
 /// The value has no such form; the error names `M`.
 pub fn encode<M: Message, T: Serialize + ?Sized>(value: &T, into: &mut Vec<u8>) -> Result<(), MessageError> {
     let start = into.len();
-    postcard::serialize_with_flavor(value, AppendFlavor(into)).map_err(|error| {
+    append(value, into).map_err(|error| {
         into.truncate(start);
         MessageError::of::<M>(format!("it cannot be written as postcard: {error}"))
     })

@@ -8,6 +8,7 @@
 //! | [`prelude`] | items that nearly every service and client needs |
 //! | [`service`] | services, and the process that runs them |
 //! | [`mod@message`] | typed messages: one derive for commands, events, requests, replies and refusals |
+//! | [`mod@state`] | the state of a service in snapshots, by serde |
 //! | [`store`] | the state of a state-replicated service |
 //! | [`client`] | clients of a service: sessions, commands, replies |
 //! | [`stream`] | event streams: a sequencer, and nodes that publish and read |
@@ -75,6 +76,7 @@ pub mod prelude;
 pub mod rpc;
 pub mod schema;
 pub mod service;
+pub mod state;
 pub mod store;
 pub mod stream;
 pub mod threads;

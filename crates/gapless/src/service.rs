@@ -44,7 +44,9 @@
 //!
 //! The crate's first example is an event-sourced service. `docs/guides/writing-a-service.md` has the rules for both.
 
-pub use gapless_engine::fold::{CheckRefusals, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
+pub use gapless_engine::fold::{
+    CheckRefusals, CheckSnapshots, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy,
+};
 pub use gapless_engine::interruption::{interrupted_at, interrupted_speculation_at};
 pub use gapless_engine::recovery::RecoverySummary;
 pub use gapless_engine::skips::{SkippedCommand, skip};

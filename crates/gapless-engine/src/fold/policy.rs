@@ -40,6 +40,21 @@ pub enum OnOtherOutputs {
     Warn,
 }
 
+/// Whether a start writes the state that it has restored once more and compares the bytes: unordered collections in a
+/// derived state ([`gapless_message::State`]) show there. Snapshots of other forms or versions are not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckSnapshots {
+    Never,
+    /// A start with a snapshot takes up to twice as long. The default of builds with debug assertions.
+    AtStart,
+}
+
+impl Default for CheckSnapshots {
+    fn default() -> Self {
+        if cfg!(debug_assertions) { Self::AtStart } else { Self::Never }
+    }
+}
+
 /// Reaction of a fold to faults and to changed handlers. Non-default values of `on_panic` and `on_unhandled` are fixed
 /// in the stream for life; a start with others is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +72,8 @@ pub struct Policy {
     pub program: Option<String>,
     /// A refusing handler that has changed the state stops the service. Not written to the stream.
     pub check_refusals: CheckRefusals,
+    /// A start compares the restored state with its snapshot. Not written to the stream.
+    pub check_snapshots: CheckSnapshots,
 }
 
 impl Policy {
