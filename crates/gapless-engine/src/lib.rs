@@ -77,10 +77,18 @@ pub mod timers;
 pub mod transaction_layout;
 pub mod transaction_service;
 
+/// Names that derived code uses.
+#[doc(hidden)]
+pub mod derived {
+    pub use crate::service::{Handlers, Service};
+    pub use gapless_message::state::{read as read_state, write as write_state};
+}
+
 pub use context::{Context, OUTPUT_LENGTH_MAX};
 pub use embedded_host::{CommandOutcome, EmbeddedHost};
 pub use error::EngineError;
 pub use fold::{Fold, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
+pub use gapless_macros::service;
 pub use gapless_stream::Persistence;
 pub use options::{ServiceHostOptions, Threads};
 pub use reject::Reject;

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `message` | `#[derive(Message)]` |
 //! | `route` | `#[route]` |
+//! | `service` | `#[service]` |
 //! | `state` | `#[derive(State)]` |
 //! | `shape` | shapes of types, for both derives |
 //! | `serde_attributes` | attributes of serde that change the encoding |
@@ -16,6 +17,7 @@
 mod message;
 mod route;
 mod serde_attributes;
+mod service;
 mod shape;
 mod state;
 
@@ -123,6 +125,36 @@ pub fn route(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
     route_of(options, item, "::gapless::rpc")
+}
+
+/// Makes a service of the methods of a state. The state derives `State`; each method with `#[command]` handles the
+/// command that is its second parameter, and returns its reply, or a `Result` with its refusal:
+///
+/// ```text
+/// #[gapless::service]
+/// impl Ledger {
+///     #[command]
+///     fn transfer(&mut self, command: Transfer, context: &mut Context<'_>) -> Result<Booked, Overdrawn> { … }
+/// }
+/// ```
+///
+/// The context may be left out. A returned refusal must leave the state as it was. Options:
+///
+/// | option | default | meaning |
+/// |---|---|---|
+/// | `versions = 1..=2` | `1..=1` | versions that the program can act as: `Service::versions` |
+/// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it |
+///
+/// It expands to `impl Service`: `Handlers::command` for each command, and the snapshots of the derived state.
+#[proc_macro_attribute]
+pub fn service(options: TokenStream, item: TokenStream) -> TokenStream {
+    service::expand(options.into(), item.into(), "::gapless_engine::derived").into()
+}
+
+/// Same as `service`, but uses `::gapless::service`.
+#[proc_macro_attribute]
+pub fn face_service(options: TokenStream, item: TokenStream) -> TokenStream {
+    service::expand(options.into(), item.into(), "::gapless::service::derived").into()
 }
 
 fn route_of(options: TokenStream, item: TokenStream, crate_path: &str) -> TokenStream {

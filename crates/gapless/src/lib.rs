@@ -82,6 +82,46 @@ pub mod stream;
 pub mod threads;
 
 pub use gapless_engine::store_object;
+/// Makes a service of the methods of a derived state.
+///
+/// ```
+/// use gapless::prelude::*;
+/// use gapless::state::State;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Default, Serialize, Deserialize, State)]
+/// struct Tickets {
+///     given: u64,
+/// }
+///
+/// #[derive(Serialize, Deserialize, Message)]
+/// #[message(reply = u64, refusal = SoldOut)]
+/// struct Take;
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
+/// struct SoldOut;
+///
+/// #[gapless::service]
+/// impl Tickets {
+///     #[command]
+///     fn take(&mut self, _: Take) -> Result<u64, SoldOut> {
+///         if self.given == 2 {
+///             return Err(SoldOut);
+///         }
+///         self.given += 1;
+///         Ok(self.given)
+///     }
+/// }
+///
+/// let host = ServiceHost::start(Tickets::default(), ServiceHostOptions::in_memory())?;
+/// let mut client = host.connect(ClientOptions::default())?;
+/// let session = client.open_session(random_token(), 16)?;
+/// let mut take = || client.call_request(session, &Take, Duration::from_secs(5));
+/// assert_eq!([take()?, take()?, take()?], [Ok(1), Ok(2), Err(SoldOut)]);
+/// host.stop()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub use gapless_macros::face_service as service;
 pub use message::Message;
 
 /// Compiles and runs the code of the project's README with the examples of this crate.

@@ -44,6 +44,8 @@
 //!
 //! The crate's first example is an event-sourced service. `docs/guides/writing-a-service.md` has the rules for both.
 
+#[doc(hidden)]
+pub use gapless_engine::derived;
 pub use gapless_engine::fold::{
     CheckRefusals, CheckSnapshots, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy,
 };

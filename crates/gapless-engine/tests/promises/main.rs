@@ -17,6 +17,7 @@ mod client_finds_leader;
 mod commands_get_one_reply;
 mod dead_service_times_out;
 mod deposed_leader_restores_state;
+mod derived_services;
 mod derived_states;
 mod directory_owner_is_checked;
 mod diverged_member_stops;

@@ -1,0 +1,116 @@
+//! A service made by the attribute: replies with and without a refusal, the context, versions, and a restart from its
+//! snapshot and from its journal.
+
+use gapless_client::client::ClientOptions;
+use gapless_client::{Client, SessionKey};
+use gapless_engine::{Context, Service as _, ServiceHost, ServiceHostOptions};
+use gapless_message::{Message, State};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Default, Serialize, Deserialize, State)]
+struct Ledger {
+    balances: BTreeMap<u64, u64>,
+    last_sequence: u64,
+}
+
+#[derive(Serialize, Deserialize, Message)]
+#[message(request)]
+struct Deposit {
+    account: u64,
+    amount: u64,
+}
+
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = Booked, refusal = NotBooked)]
+struct Transfer {
+    from: u64,
+    to: u64,
+    amount: u64,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
+struct Booked {
+    is_later: bool,
+    left: u64,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, Message)]
+enum NotBooked {
+    NoAccount(u64),
+    Overdrawn { balance: u64 },
+}
+
+struct MissingAccount(u64);
+
+impl From<MissingAccount> for NotBooked {
+    fn from(MissingAccount(account): MissingAccount) -> Self {
+        Self::NoAccount(account)
+    }
+}
+
+impl Ledger {
+    fn balance(&self, account: u64) -> Result<u64, MissingAccount> {
+        self.balances.get(&account).copied().ok_or(MissingAccount(account))
+    }
+}
+
+#[gapless_engine::service(versions = 1..=3)]
+impl Ledger {
+    #[command]
+    fn deposit(&mut self, Deposit { account, amount }: Deposit) {
+        *self.balances.entry(account).or_default() += amount;
+    }
+
+    #[command]
+    fn transfer(&mut self, command: Transfer, context: &mut Context<'_>) -> Result<Booked, NotBooked> {
+        let (from, to) = (self.balance(command.from)?, self.balance(command.to)?);
+        let left = from.checked_sub(command.amount).ok_or(NotBooked::Overdrawn { balance: from })?;
+        self.balances.insert(command.from, left);
+        self.balances.insert(command.to, to + command.amount);
+        let is_later = context.sequence() > self.last_sequence;
+        self.last_sequence = context.sequence();
+        Ok(Booked { is_later, left })
+    }
+}
+
+fn start(directory: &Path) -> (ServiceHost, Client, SessionKey) {
+    let host = ServiceHost::start(Ledger::default(), ServiceHostOptions::in_directory(directory)).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(1, 16).unwrap();
+    (host, client, session)
+}
+
+#[test]
+fn methods_are_commands() {
+    assert_eq!(Ledger::versions(), 1..=3);
+    let directory = tempfile::tempdir().unwrap();
+    let (host, mut client, session) = start(directory.path());
+    let deposit = |client: &mut Client, account, amount| {
+        client.call_request(session, &Deposit { account, amount }, PATIENCE).unwrap().unwrap();
+    };
+    deposit(&mut client, 1, 100);
+    let transfer = |client: &mut Client, session, to, amount| {
+        client.call_request(session, &Transfer { from: 1, to, amount }, PATIENCE).unwrap()
+    };
+    assert_eq!(transfer(&mut client, session, 2, 30), Err(NotBooked::NoAccount(2)));
+    deposit(&mut client, 2, 0);
+    assert_eq!(transfer(&mut client, session, 2, 30), Ok(Booked { is_later: true, left: 70 }));
+    assert_eq!(transfer(&mut client, session, 2, 71), Err(NotBooked::Overdrawn { balance: 70 }));
+    host.stop().unwrap();
+
+    let (host, mut client, session) = start(directory.path());
+    assert_eq!(transfer(&mut client, session, 2, 60), Ok(Booked { is_later: true, left: 10 }));
+    host.stop().unwrap();
+
+    for snapshot in std::fs::read_dir(directory.path().join("snapshots")).unwrap() {
+        std::fs::remove_file(snapshot.unwrap().path()).unwrap();
+    }
+    let (host, mut client, session) = start(directory.path());
+    assert_eq!(transfer(&mut client, session, 2, 11), Err(NotBooked::Overdrawn { balance: 10 }));
+    host.stop().unwrap();
+}

@@ -1,0 +1,277 @@
+//! `#[service]`.
+
+use proc_macro2::{Span, TokenStream as Tokens};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{
+    Error, ExprRange, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Path, ReceiverKind, Result, ReturnType, Token, Type,
+};
+
+#[derive(Default)]
+struct ServiceOptions {
+    versions: Option<ExprRange>,
+    crate_path: Option<Path>,
+}
+
+impl Parse for ServiceOptions {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let mut options = Self::default();
+        while !input.is_empty() {
+            if input.peek(Token![crate]) {
+                input.parse::<Token![crate]>()?;
+                input.parse::<Token![=]>()?;
+                options.crate_path = Some(input.call(Path::parse_mod_style)?);
+            } else {
+                let option: Ident = input.parse()?;
+                if option != "versions" {
+                    return Err(Error::new(option.span(), "`versions = 1..=2` or `crate = path` is expected here"));
+                }
+                input.parse::<Token![=]>()?;
+                options.versions = Some(input.parse()?);
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(options)
+    }
+}
+
+struct Command {
+    method: Ident,
+    request: Type,
+    has_context: bool,
+    is_result: bool,
+    /// Place of errors about its types.
+    place: Span,
+}
+
+/// `module` has the traits, unless the options name another crate. The block is emitted even after an error, so that
+/// its callers compile without further errors.
+pub fn expand(options: Tokens, item: Tokens, module: &str) -> Tokens {
+    let mut block = match syn::parse2::<ItemImpl>(item.clone()) {
+        Ok(block) => block,
+        Err(error) => {
+            let error = Error::new(error.span(), "`#[service]` stands on the `impl` of a state").into_compile_error();
+            return quote!(#item #error);
+        }
+    };
+    let commands = take_commands(&mut block);
+    let beside = commands.and_then(|commands| implementation(options, &block, &commands, module));
+    let beside = beside.unwrap_or_else(Error::into_compile_error);
+    quote!(#block #beside)
+}
+
+/// Removes the attributes.
+fn take_commands(block: &mut ItemImpl) -> Result<Vec<Command>> {
+    let mut commands = Vec::new();
+    let mut error: Option<Error> = None;
+    for item in &mut block.items {
+        let ImplItem::Fn(method) = item else { continue };
+        let before = method.attrs.len();
+        method.attrs.retain(|attribute| !attribute.path().is_ident("command"));
+        if method.attrs.len() == before {
+            continue;
+        }
+        match command(method) {
+            Ok(command) => commands.push(command),
+            Err(other) => match &mut error {
+                None => error = Some(other),
+                Some(error) => error.combine(other),
+            },
+        }
+    }
+    if let Some(error) = error {
+        return Err(error);
+    }
+    for (index, command) in commands.iter().enumerate() {
+        let text = |ty: &Type| ty.to_token_stream().to_string();
+        if commands[..index].iter().any(|other| text(&other.request) == text(&command.request)) {
+            return Err(Error::new(command.request.span(), "another command takes this request, too"));
+        }
+    }
+    Ok(commands)
+}
+
+fn command(method: &ImplItemFn) -> Result<Command> {
+    let signature = &method.sig;
+    if let Some(asyncness) = &signature.asyncness {
+        return Err(Error::new(asyncness.span(), "a handler does not wait: it is not `async`"));
+    }
+    if let syn::Safety::Unsafe(unsafety) = &signature.safety {
+        return Err(Error::new(
+            unsafety.span(),
+            "the stream calls a handler, and promises nothing: it is not `unsafe`",
+        ));
+    }
+    if !signature.generics.params.is_empty() {
+        return Err(Error::new(signature.generics.span(), "a command has one type, so its handler has no generics"));
+    }
+    let mut inputs = signature.inputs.iter();
+    match inputs.next() {
+        Some(FnArg::Receiver(receiver)) if matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))) => {}
+        Some(other) => return Err(Error::new(other.span(), "`&mut self` is expected")),
+        None => return Err(Error::new(signature.paren_token.span.join(), "`&mut self` is expected")),
+    }
+    let mut types = inputs.filter_map(|input| match input {
+        FnArg::Typed(parameter) => Some(&*parameter.ty),
+        FnArg::Receiver(_) => None,
+    });
+    let Some(request) = types.next() else {
+        let text = "the command is expected as the second parameter, a type with `#[derive(Message)]`";
+        return Err(Error::new(signature.paren_token.span.join(), text));
+    };
+    if let Type::Reference(reference) = request {
+        return Err(Error::new(reference.span(), "a command is owned: it comes from another process"));
+    }
+    let context = types.next();
+    if let Some(context) = context
+        && !matches!(context, Type::Reference(reference) if reference.mutability.is_some())
+    {
+        return Err(Error::new(context.span(), "`&mut Context<'_>` is expected"));
+    }
+    if let Some(more) = types.next() {
+        return Err(Error::new(more.span(), "a handler takes a command and the context: put more into the command"));
+    }
+    let is_result = match &signature.output {
+        ReturnType::Type(_, ty) => {
+            matches!(&**ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+        }
+        ReturnType::Default => false,
+    };
+    let place = match &signature.output {
+        ReturnType::Type(_, ty) => ty.span(),
+        ReturnType::Default => signature.ident.span(),
+    };
+    Ok(Command {
+        method: signature.ident.clone(),
+        request: request.clone(),
+        has_context: context.is_some(),
+        is_result,
+        place: Span::call_site().located_at(place),
+    })
+}
+
+fn implementation(options: Tokens, block: &ItemImpl, commands: &[Command], module: &str) -> Result<Tokens> {
+    let options: ServiceOptions = syn::parse2(options)?;
+    if let Some((path, _)) = &block.trait_ {
+        return Err(Error::new(path.span(), "`#[service]` stands on the `impl` of a state, not of a trait"));
+    }
+    if commands.is_empty() {
+        return Err(Error::new(block.self_ty.span(), "a service has a method with `#[command]` at least"));
+    }
+    let module: Path = match options.crate_path {
+        Some(crate_path) => syn::parse_quote!(#crate_path::service::derived),
+        None => syn::parse_str(module)?,
+    };
+    let handlers = commands.iter().map(|Command { method, request, has_context, is_result, place }| {
+        let context = has_context.then(|| quote!(, context));
+        let call = quote_spanned!(*place=> Self::#method(service, command #context));
+        let call = if *is_result { call } else { quote_spanned!(*place=> ::core::result::Result::Ok(#call)) };
+        let parameter = if *has_context { quote!(context) } else { quote!(_) };
+        quote_spanned!(*place=> handlers.command::<#request>(|service: &mut Self, command, #parameter| #call);)
+    });
+    let versions = options.versions.map(|versions| {
+        quote! {
+            fn versions() -> ::core::ops::RangeInclusive<u32> {
+                #versions
+            }
+        }
+    });
+    let (state, (impl_generics, _, where_clause)) = (&block.self_ty, block.generics.split_for_impl());
+    Ok(quote! {
+        const _: () = {
+            // The only name in scope for the generated code, unlikely to exist in the application.
+            use #module as __service;
+
+            #[automatically_derived]
+            impl #impl_generics __service::Service for #state #where_clause {
+                fn handlers(handlers: &mut __service::Handlers<Self>) {
+                    #(#handlers)*
+                }
+
+                #versions
+
+                fn snapshot(&self, bytes: &mut ::std::vec::Vec<u8>) {
+                    __service::write_state(self, bytes);
+                }
+
+                fn restore(&mut self, bytes: &[u8]) -> ::core::result::Result<(), ::std::string::String> {
+                    *self = __service::read_state(bytes).map_err(|error| ::std::string::ToString::to_string(&error))?;
+                    ::core::result::Result::Ok(())
+                }
+            }
+        };
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error_of(options: &str, item: &str) -> String {
+        let code = expand(options.parse().unwrap(), item.parse().unwrap(), "::gapless_engine::derived").to_string();
+        let (_, error) = code.split_once("compile_error").unwrap_or_else(|| panic!("no error for {item}: {code}"));
+        error.to_owned()
+    }
+
+    #[test]
+    fn bad_services_are_errors() {
+        for (options, item, text) in [
+            ("", "fn a() {}", "stands on the `impl`"),
+            ("", "struct A;", "stands on the `impl`"),
+            ("", "impl A { fn a(&mut self, c: C) {} }", "`#[command]` at least"),
+            ("", "impl B for A { #[command] fn a(&mut self, c: C) {} }", "not of a trait"),
+            ("", "impl A { #[command] async fn a(&mut self, c: C) {} }", "not `async`"),
+            ("", "impl A { #[command] unsafe fn a(&mut self, c: C) {} }", "not `unsafe`"),
+            ("", "impl A { #[command] fn a<T>(&mut self, c: T) {} }", "no generics"),
+            ("", "impl A { #[command] fn a() {} }", "`&mut self` is expected"),
+            ("", "impl A { #[command] fn a(&self, c: C) {} }", "`&mut self` is expected"),
+            ("", "impl A { #[command] fn a(self, c: C) {} }", "`&mut self` is expected"),
+            ("", "impl A { #[command] fn a(c: C) {} }", "`&mut self` is expected"),
+            ("", "impl A { #[command] fn a(&mut self) {} }", "second parameter"),
+            ("", "impl A { #[command] fn a(&mut self, c: &C) {} }", "a command is owned"),
+            ("", "impl A { #[command] fn a(&mut self, c: C, d: D) {} }", "`&mut Context<'_>` is expected"),
+            ("", "impl A { #[command] fn a(&mut self, c: C, d: &D) {} }", "`&mut Context<'_>` is expected"),
+            ("", "impl A { #[command] fn a(&mut self, c: C, d: &mut D, e: E) {} }", "put more into the command"),
+            (
+                "",
+                "impl A { #[command] fn a(&mut self, c: C) {} #[command] fn b(&mut self, c: C) {} }",
+                "another command takes this request",
+            ),
+            ("name = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "`versions = 1..=2`"),
+            ("versions = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "range"),
+        ] {
+            let error = error_of(options, item);
+            assert!(error.contains(text), "{item}: {error}");
+        }
+    }
+
+    #[test]
+    fn block_remains_after_error() {
+        let item = "impl A { #[command] fn a(&self, c: C) {} #[command] fn b(self, c: C) {} fn c(&self) {} }";
+        let code = expand(Tokens::new(), item.parse().unwrap(), "::gapless_engine::derived").to_string();
+        assert!(code.contains("fn a (& self , c : C) { }") && code.contains("fn c (& self) { }"), "{code}");
+        assert_eq!(code.matches("`&mut self` is expected").count(), 2, "all errors at once: {code}");
+    }
+
+    #[test]
+    fn handlers_and_options_are_written() {
+        let item = "impl<T: State> A<T> { #[command] #[inline] fn a(&mut self, c: C) -> u8 { 1 } \
+                    #[command] fn b(&mut self, d: D, context: &mut Context<'_>) -> Result<(), E> { Ok(()) } }";
+        let code = expand("versions = 1..=2, crate = foundation".parse().unwrap(), item.parse().unwrap(), "::x");
+        let file: syn::File = syn::parse2(code.clone()).unwrap();
+        assert_eq!(file.items.len(), 2);
+        let code = code.to_string();
+        for part in [
+            "use foundation :: service :: derived as __service",
+            "impl < T : State > __service :: Service for A < T >",
+            "1 ..= 2",
+            "command :: < C > (| service : & mut Self , command , _ | :: core :: result :: Result :: Ok (Self :: a (service , command)))",
+            "command :: < D > (| service : & mut Self , command , context | Self :: b (service , command , context))",
+        ] {
+            assert!(code.contains(part), "{part} is not in {code}");
+        }
+    }
+}
