@@ -58,7 +58,7 @@ impl OlderVersion {
 /// | `bool`, `char`, `String`, `f32`, `f64`, integers from `u8` to `i128`, `usize`, `isize` | postcard |
 /// | `Vec<u8>` | the bytes, neither compared nor interpreted |
 /// | `()` | no bytes |
-/// | [`Json`] | JSON text; for callers that learn a route's types at run time |
+/// | [`Json`](crate::Json) | JSON text; for callers that learn a route's types at run time |
 /// | `Sbe<T>`, `Protobuf<T>` of a schema's object | as the schema says |
 /// | `Arc` of a message that threads may share: inside a process the value is not copied | as the message |
 ///
