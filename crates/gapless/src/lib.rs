@@ -6,7 +6,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`prelude`] | items that nearly every service and client needs |
-//! | [`service`] | services, and the process that runs them |
+//! | [`mod@service`] | services, and the process that runs them |
 //! | [`mod@message`] | typed messages: one derive for commands, events, requests, replies and refusals |
 //! | [`mod@state`] | the state of a service in snapshots, by serde |
 //! | [`store`] | the state of a state-replicated service |
