@@ -23,7 +23,7 @@
 //! | [`snapshot`] | the snapshot file |
 //! | [`fold`] | [`Fold`]: state, sessions and timers as a fold over the stream; no I/O |
 //! | `erased_service` | a service without its type, so that the rest is compiled once |
-//! | [`service`] | [`Service`] and [`Handlers`]: the application's part |
+//! | [`mod@service`] | [`Service`] and [`Handlers`]: the application's part |
 //! | [`context`] | [`Context`]: a handler's view of its message, and its outputs |
 //! | `handler_guard` | guard around application code: panics, refusals, inadmissible changes |
 //! | [`sessions`] | session table: last replies and notices of each session |

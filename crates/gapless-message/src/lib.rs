@@ -7,12 +7,12 @@
 //! | [`headers`] | [`Headers`](headers::Headers): metadata that the application sends with a request |
 //! | [`route_name`] | valid names of routes |
 //! | [`described`] | [`TypeKey`](described::TypeKey): the properties of a type that caller and instance compare |
+//! | [`mod@state`] | [`trait@State`]: the state of a service in snapshots |
 //! | [`typed`] | serde types as postcard and JSON, the base of `#[derive(Message)]`; numbers and texts as messages |
 //! | [`schema`] | SBE and protobuf objects of `gapless-schema` as messages |
 //! | [`bytes`] | bytes and `()` as messages |
 //! | [`shared`] | shared values as messages: `Arc` |
 //! | [`json`] | [`Json`]: for callers that learn a route's types at run time |
-//! | [`mod@state`] | [`trait@State`]: the state of a service in snapshots |
 //! | [`version`] | [`version_of`]: agreement on a version; [`rewritten`]: conversion between versions |
 //! | [`message`] | [`trait@Message`], [`Encoding`], [`MessageError`], [`OlderVersion`] |
 //! | [`shaped`] | a message known only by its shape, as JSON |
