@@ -24,6 +24,7 @@
 //! | [`fold`] | [`Fold`]: state, sessions and timers as a fold over the stream; no I/O |
 //! | `erased_service` | a service without its type, so that the rest is compiled once |
 //! | [`mod@service`] | [`Service`] and [`Handlers`]: the application's part |
+//! | `typed_command` | decoding and answers of typed commands |
 //! | [`context`] | [`Context`]: a handler's view of its message, and its outputs |
 //! | `handler_guard` | guard around application code: panics, refusals, inadmissible changes |
 //! | [`sessions`] | session table: last replies and notices of each session |
@@ -76,6 +77,7 @@ mod thread_assignment;
 pub mod timers;
 pub mod transaction_layout;
 pub mod transaction_service;
+mod typed_command;
 
 /// Names that derived code uses.
 #[doc(hidden)]

@@ -1,9 +1,10 @@
 //! The application's part: a `Service` and its handlers, registered by message in `Handlers`.
 
 use crate::Reject;
-use crate::context::{Context, OUTPUT_LENGTH_MAX};
+use crate::context::Context;
 use crate::handler_guard::HandlerRefusal;
-use gapless_message::{Message as _, Request, contract};
+use crate::typed_command::TypedCommand;
+use gapless_message::Request;
 use gapless_schema::{Decode, Encoding, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -140,31 +141,10 @@ impl<S> Handlers<S> {
         &mut self,
         handler: impl Fn(&mut S, C, &mut Context<'_>) -> Result<C::Reply, C::Refusal> + Send + 'static,
     ) -> &mut Self {
-        let schema = contract::name_key(C::TYPE_NAME);
-        let contracts = contract::contracts_of::<C>();
+        let typed = TypedCommand::<C>::new();
+        let schema = typed.schema;
         let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
-            let (hash, payload) = contract::split_request(payload).ok_or_else(|| {
-                HandlerRefusal::undecodable(format_args!("{}: {} bytes have no contract", C::TYPE_NAME, payload.len()))
-            })?;
-            let agreed =
-                contracts.iter().find(|contract| contract.hash == hash).ok_or_else(|| other_types::<C>(hash))?;
-            let command = C::decode_as(agreed.request_version, payload).map_err(HandlerRefusal::undecodable)?;
-            context.check_replies().map_err(HandlerRefusal::Rejected)?;
-            match handler(service, command, context) {
-                Ok(reply) => context.reply_typed(schema, |into| {
-                    contract::encode_reply(&reply, agreed.reply_version, into);
-                    Ok(())
-                }),
-                Err(refusal) => {
-                    context.outputs.clear();
-                    context
-                        .reply_typed(schema, |into| contract::encode_refusal(&refusal, agreed.refusal_version, into))?;
-                    match context.outputs.reply_too_long {
-                        None => Err(HandlerRefusal::Typed(C::Refusal::TYPE_NAME)),
-                        Some(length) => Err(too_long_refusal::<C>(length)),
-                    }
-                }
-            }
+            typed.call(payload, context, |command, context| handler(service, command, context))
         };
         self.names.insert((schema, Encoding::Postcard), C::TYPE_NAME);
         self.insert(schema, Encoding::Postcard, Box::new(call))
@@ -187,23 +167,6 @@ impl<S> Handlers<S> {
     pub(crate) fn find(&self, schema: u32, encoding: Encoding) -> Option<&ServiceHandler<S>> {
         self.by_message.get(&(schema, encoding))
     }
-}
-
-#[cold]
-fn other_types<C: Request>(hash: u32) -> HandlerRefusal {
-    HandlerRefusal::Unhandled(format!(
-        "{}: the client's types (contract {hash:08x}) are not those of the service: {}",
-        C::TYPE_NAME,
-        contract::describe::<C>()
-    ))
-}
-
-#[cold]
-fn too_long_refusal<C: Request>(length: u64) -> HandlerRefusal {
-    let name = C::Refusal::TYPE_NAME;
-    HandlerRefusal::Rejected(
-        format!("refused, but the {name} of {length} bytes is too long: {OUTPUT_LENGTH_MAX} are the most").into(),
-    )
 }
 
 /// Text for a message whose name is not known.

@@ -17,6 +17,8 @@ use crate::handler_guard::HandlerRefusal;
 use crate::reject::Reject;
 use crate::service::describe;
 use crate::store::{Store, StoreLimits, Transaction};
+use crate::typed_command::TypedCommand;
+use gapless_message::Request;
 use gapless_schema::{Decode, Encoding, schema_key};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -158,6 +160,25 @@ impl<S> StateHandlers<S> {
             handler(service, store, payload, context).map_err(HandlerRefusal::Rejected)
         };
         self.insert(schema, Encoding::Opaque, Box::new(call))
+    }
+
+    /// Registers `handler` for the commands `C` of all versions that this program reads. Its `Ok` is the reply, its `Err`
+    /// the refusal, which undoes the changes and drops the other outputs of the call
+    /// ([`Handlers::command`](crate::Handlers::command)).
+    ///
+    /// # Panics
+    /// A command of this name has a handler already, or the types have more than 256 combinations of versions.
+    pub fn command<C: Request>(
+        &mut self,
+        handler: impl Fn(&S, &mut Transaction<'_>, C, &mut Context<'_>) -> Result<C::Reply, C::Refusal> + Send + 'static,
+    ) -> &mut Self {
+        let typed = TypedCommand::<C>::new();
+        let schema = typed.schema;
+        let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
+            typed.call(payload, context, |command, context| handler(service, store, command, context))
+        };
+        self.names.insert((schema, Encoding::Postcard), C::TYPE_NAME);
+        self.insert(schema, Encoding::Postcard, Box::new(call))
     }
 
     fn insert(&mut self, schema: u32, encoding: Encoding, handler: StateHandler<S>) -> &mut Self {

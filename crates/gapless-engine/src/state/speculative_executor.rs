@@ -123,8 +123,13 @@ impl SpeculativeExecutor {
         };
         let called = guard(|| handler(&**service, &mut transaction, &mut context));
         let outputs = &self.outputs;
+        if matches!(called, Err(HandlerRefusal::Typed(_))) {
+            transaction.roll_back();
+            transaction = store.begin();
+        }
         let done = match called {
-            Ok(()) => {
+            // A typed refusal is the reply of a transaction without changes.
+            Ok(()) | Err(HandlerRefusal::Typed(_)) => {
                 write_outputs(out, outputs, *layout);
                 let left = (begin + length_max).saturating_sub(out.len());
                 // Application code encodes objects here.

@@ -5,6 +5,8 @@ use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, ClientError, SessionKey};
 use gapless_engine::fold::{NoSink, Policy};
 use gapless_engine::recovery::replay_copy;
+use gapless_engine::state::{StateHandlers, StateService};
+use gapless_engine::store::{Counter, Store};
 use gapless_engine::{Context, Handlers, OnUnhandled, Service, ServiceHost, ServiceHostOptions};
 use gapless_message::{Message, NoRefusal, Request, contract};
 use gapless_schema::Encoding;
@@ -368,6 +370,62 @@ fn typed_commands_survive_restart() {
     assert_eq!(fold.service::<Hall<New>>().left, 60);
     let (host, mut client, session) = start::<New>(options());
     assert_eq!(ask(&mut client, session, &Left), Ok(60));
+    host.stop().unwrap();
+}
+
+struct StoredHall {
+    left: Counter,
+}
+
+impl StoredHall {
+    fn new(store: &mut Store) -> Self {
+        Self { left: store.counter(1, "left") }
+    }
+}
+
+impl StateService for StoredHall {
+    fn handlers(handlers: &mut StateHandlers<Self>) {
+        handlers
+            .command(|hall: &Self, store, command: new::Take, context| {
+                // Undone by the refusal, like the timer.
+                store.add(hall.left, -i64::from(command.seats)).unwrap();
+                context.set_timer(1, u64::MAX);
+                match u32::try_from(100 + store.value(hall.left)) {
+                    Ok(left) => Ok(new::Taken::ForNamed { name: command.name, left }),
+                    Err(_) => Err(new::NotTaken { left: 7, advice: "come earlier".to_owned() }),
+                }
+            })
+            .command(|hall: &Self, store, _: Left, _| Ok(100 - store.value(hall.left).unsigned_abs() as u32));
+    }
+}
+
+#[test]
+fn refusal_undoes_stored_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let start = || {
+        let options = ServiceHostOptions::in_directory(directory.path());
+        let host = ServiceHost::start_state(StoredHall::new, options).unwrap();
+        let mut client = host.connect(ClientOptions::default()).unwrap();
+        let session = client.open_session(1, 16).unwrap();
+        (host, client, session)
+    };
+    let (host, mut client, session) = start();
+    let take = |seats| new::Take { seats, name: "Ada".to_owned() };
+    let taken = |left| new::Taken::ForNamed { name: "Ada".to_owned(), left };
+    assert_eq!(ask(&mut client, session, &take(40)), Ok(taken(60)));
+    assert_eq!(ask(&mut client, session, &take(61)), Err(new::NotTaken { left: 7, advice: "come earlier".to_owned() }));
+    assert_eq!(ask(&mut client, session, &old::Take { seats: 61 }), Err(old::NotTaken { left: 7 }));
+    assert_eq!(ask(&mut client, session, &Left), Ok(60), "the refused commands changed nothing");
+    let unknown = client.call_request(session, &other::Take { seats: 1 }, PATIENCE).unwrap_err();
+    assert!(matches!(unknown, ClientError::Refused { code: RefusalCode::Unhandled, .. }), "{unknown}");
+    let lost = client.call_request(session, &old::Take { seats: 1 }, PATIENCE).unwrap_err();
+    assert!(matches!(lost, ClientError::ReplyLost { .. }), "{lost}");
+    host.stop().unwrap();
+    for snapshot in std::fs::read_dir(directory.path().join("snapshots")).unwrap() {
+        std::fs::remove_file(snapshot.unwrap().path()).unwrap();
+    }
+    let (host, mut client, session) = start();
+    assert_eq!(ask(&mut client, session, &Left), Ok(59));
     host.stop().unwrap();
 }
 
