@@ -165,13 +165,14 @@ pub enum ClientError {
         sequence: u64,
         length_bytes: u64,
     },
-    /// The command took effect, and its reply does not exist in this program's version of the message. Do not send the
-    /// command under a new number; update this program.
-    #[error("the command took effect at sequence {sequence}, but its reply cannot be read: {reason}")]
+    /// The reply is lost: this program's version of it cannot hold it. Do not send the command under a new number; update
+    /// this program.
+    #[error("the command took effect at sequence {sequence}, but its {reply} has no form in this program's version")]
     ReplyLost {
         /// Position of the command in the total order.
         sequence: u64,
-        reason: String,
+        /// Name of the reply.
+        reply: &'static str,
     },
     /// The message has another type than expected, or its sender another schema. Compare the schemas of both programs.
     #[error("the message is not a valid {expected}: {reason}")]

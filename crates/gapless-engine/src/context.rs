@@ -6,7 +6,6 @@ use crate::random;
 use crate::reject::Reject;
 use crate::sessions::{NOTICES_UNRECEIVED_MAX, NoticeReceivers};
 use gapless_client::client::MessageType;
-use gapless_message::MessageError;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
 
 /// Position of a message in the stream, and the destination of its handler's outputs.
@@ -234,25 +233,19 @@ impl Context<'_> {
         self.outputs.timers.push(TimerChange::Cancel { timer });
     }
 
-    /// Replies with a typed answer, once. A reply that is too long is lost; a refusal that is too long is another one.
+    /// Replies with a typed answer. A reply that is too long is lost; a refusal that is too long becomes an untyped one.
     #[inline]
     pub(crate) fn reply_typed(
         &mut self,
         schema: u32,
-        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), MessageError>,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), HandlerRefusal>,
     ) -> Result<(), HandlerRefusal> {
-        let has_replied = self.outputs.reply.is_some() || self.outputs.reply_too_long.is_some();
-        let staged = match has_replied {
-            true => Err(Reject::from("the handler has sent another reply, too")),
-            false => self.outputs.stage_typed(schema, encode).map_err(Reject::from),
-        };
-        let draft = staged.map_err(HandlerRefusal::Rejected)?;
-        let length = draft.payload.len();
-        if length > OUTPUT_LENGTH_MAX {
-            self.outputs.reply_too_long = Some(length as u64);
-        } else {
-            self.outputs.reply = Some(draft);
+        if self.outputs.reply.is_some() || self.outputs.reply_too_long.is_some() {
+            // The command has an effect, so this is no refusal.
+            let text = "the handler sent a reply by its context and returned one, too";
+            return Err(HandlerRefusal::Panicked(text.to_owned()));
         }
+        self.outputs.reply_too_long = self.outputs.stage_reply(schema, OUTPUT_LENGTH_MAX, encode)?;
         Ok(())
     }
 

@@ -79,13 +79,6 @@ pub mod transaction_layout;
 pub mod transaction_service;
 mod typed_command;
 
-/// Names that derived code uses.
-#[doc(hidden)]
-pub mod derived {
-    pub use crate::service::{Handlers, Service};
-    pub use gapless_message::state::{read as read_state, write as write_state};
-}
-
 pub use context::{Context, OUTPUT_LENGTH_MAX};
 pub use embedded_host::{CommandOutcome, EmbeddedHost};
 pub use error::EngineError;

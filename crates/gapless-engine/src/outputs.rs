@@ -21,6 +21,8 @@ pub(crate) enum TimerChange {
 pub(crate) struct Outputs {
     buffer: Vec<u8>,
     used: usize,
+    /// Encoded reply; its memory is reused.
+    typed: Vec<u8>,
     pub reply: Option<OutputDraft>,
     pub reply_too_long: Option<u64>,
     pub notices: Vec<(u64, OutputDraft)>,
@@ -57,21 +59,29 @@ impl Outputs {
         Ok(OutputDraft { schema, encoding, payload: start..start + length })
     }
 
-    /// Stages a typed message, whose length is not known before.
+    /// Stages a typed reply of unknown length. Above `length_max` bytes it is lost: its length is returned.
     ///
     /// # Errors
-    /// The error of `encode`, which leaves what it was given.
+    /// The error of `encode`; the outputs are then unchanged.
     #[inline]
-    pub fn stage_typed<E>(
+    pub fn stage_reply<E>(
         &mut self,
         schema: u32,
+        length_max: usize,
         encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<OutputDraft, E> {
-        let start = self.used;
-        self.buffer.truncate(start);
-        encode(&mut self.buffer)?;
-        self.used = self.buffer.len();
-        Ok(OutputDraft { schema, encoding: Encoding::Postcard, payload: start..self.used })
+    ) -> Result<Option<u64>, E> {
+        self.typed.clear();
+        encode(&mut self.typed)?;
+        let typed = std::mem::take(&mut self.typed);
+        if typed.len() > length_max {
+            return Ok(Some(typed.len() as u64));
+        }
+        self.reply = Some(self.stage(schema, Encoding::Postcard, typed.len(), |buffer| {
+            buffer.copy_from_slice(&typed);
+            Ok::<_, E>(typed.len())
+        })?);
+        self.typed = typed;
+        Ok(None)
     }
 
     #[inline]

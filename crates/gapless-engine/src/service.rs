@@ -70,7 +70,7 @@ impl<S: Service> Handlers<S> {
         handlers
     }
 
-    /// Schema name of a message that a typed handler takes; for reports.
+    /// Name of a message that has a handler; for reports.
     #[must_use]
     pub fn message_name(schema: u32, encoding: Encoding) -> Option<&'static str> {
         Self::of_service().name_of(schema, encoding)
@@ -111,8 +111,9 @@ impl<S> Handlers<S> {
     }
 
     /// Registers `handler` for the commands `C` of all versions that this program reads. Its `Ok` is the reply, its `Err`
-    /// the refusal: then the other outputs of the call are dropped, and the state must be as it was ([`Reject`]).
-    /// Commands whose types differ from these are not handled ([`crate::Policy`]).
+    /// the refusal. After a refusal the other outputs are dropped; the handler must not have changed the state
+    /// ([`Reject`]). Commands of other types are not handled ([`crate::Policy`]): on a cluster, use a new version of a
+    /// command when all members read it.
     ///
     /// ```
     /// use gapless_engine::{Context, Handlers};
@@ -146,15 +147,14 @@ impl<S> Handlers<S> {
         let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
             typed.call(payload, context, |command, context| handler(service, command, context))
         };
+        check_name::<C>(self.names.get(&(schema, Encoding::Postcard)));
         self.names.insert((schema, Encoding::Postcard), C::TYPE_NAME);
         self.insert(schema, Encoding::Postcard, Box::new(call))
     }
 
     fn insert(&mut self, schema: u32, encoding: Encoding, handler: ServiceHandler<S>) -> &mut Self {
         let before = self.by_message.insert((schema, encoding), handler);
-        let name =
-            || self.names.get(&(schema, encoding)).map_or_else(|| describe(schema, encoding), ToString::to_string);
-        assert!(before.is_none(), "message {} in {encoding:?} has two handlers", name());
+        assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema, encoding));
         self
     }
 
@@ -167,6 +167,22 @@ impl<S> Handlers<S> {
     pub(crate) fn find(&self, schema: u32, encoding: Encoding) -> Option<&ServiceHandler<S>> {
         self.by_message.get(&(schema, encoding))
     }
+}
+
+/// # Panics
+/// `other` is a command of the same name or key.
+pub(crate) fn check_name<C: Request>(other: Option<&&str>) {
+    if let Some(other) = other {
+        let name = C::TYPE_NAME;
+        panic!("commands {other} and {name} have the same name or key: give one `#[message(name = \"…\")]`");
+    }
+}
+
+/// Names that derived code uses.
+#[doc(hidden)]
+pub mod derived {
+    pub use super::{Handlers, Service};
+    pub use gapless_message::state::{read as read_state, write as write_state};
 }
 
 /// Text for a message whose name is not known.

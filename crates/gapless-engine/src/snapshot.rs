@@ -201,8 +201,8 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
         fold.service.snapshot(&mut again);
         if let Some(at) = state::first_difference(state, &again) {
             return Err(unusable(format!(
-                "the service has restored it and writes it again with other bytes from {at} on; an unordered collection \
-                 does that: use BTreeMap or BTreeSet. To start nevertheless, set policy.check_snapshots to Never"
+                "a second write of the restored state differs at byte {at}, as with an unordered collection: use BTreeMap \
+                 or BTreeSet. To start nevertheless, set policy.check_snapshots to Never"
             )));
         }
     }

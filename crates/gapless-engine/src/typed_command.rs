@@ -3,7 +3,7 @@
 use crate::context::{Context, OUTPUT_LENGTH_MAX};
 use crate::handler_guard::HandlerRefusal;
 use gapless_message::contract::{self, Contract};
-use gapless_message::{Message as _, Request};
+use gapless_message::{Message as _, MessageError, Request};
 use std::marker::PhantomData;
 
 pub(crate) struct TypedCommand<C> {
@@ -38,17 +38,17 @@ impl<C: Request> TypedCommand<C> {
         let (hash, payload) = contract::split_request(payload).ok_or_else(|| without_contract::<C>(payload.len()))?;
         let agreed = self.contracts.iter().find(|contract| contract.hash == hash);
         let agreed = agreed.ok_or_else(|| other_types::<C>(hash))?;
-        let command = C::decode_as(agreed.request_version, payload).map_err(HandlerRefusal::undecodable)?;
+        let command = C::decode_as(agreed.request_version, payload).map_err(|error| malformed::<C>(&error))?;
         context.check_replies().map_err(HandlerRefusal::Rejected)?;
         match handler(command, context) {
             Ok(reply) => context.reply_typed(self.schema, |into| {
-                contract::encode_reply(&reply, agreed.reply_version, into);
+                contract::encode_reply(&reply, agreed, into);
                 Ok(())
             }),
             Err(refusal) => {
                 context.outputs.clear();
                 context.reply_typed(self.schema, |into| {
-                    contract::encode_refusal(&refusal, agreed.refusal_version, into)
+                    contract::encode_refusal(&refusal, agreed, into).map_err(|error| too_new_refusal::<C>(&error))
                 })?;
                 match context.outputs.reply_too_long {
                     None => Err(HandlerRefusal::Typed(C::Refusal::TYPE_NAME)),
@@ -59,18 +59,38 @@ impl<C: Request> TypedCommand<C> {
     }
 }
 
+// Texts of refusals are kept in the sessions, which the members of a cluster compare: they must not depend on what this
+// program reads. The log has more.
+
 #[cold]
 fn without_contract<C: Request>(length: usize) -> HandlerRefusal {
-    HandlerRefusal::undecodable(format_args!("{}: {length} bytes have no contract", C::TYPE_NAME))
+    HandlerRefusal::undecodable(format_args!(
+        "{}: a payload of {length} bytes is too short for a contract",
+        C::TYPE_NAME
+    ))
 }
 
 #[cold]
 fn other_types<C: Request>(hash: u32) -> HandlerRefusal {
+    tracing::debug!("{}: contract {hash:08x} is unknown; known here: {}", C::TYPE_NAME, contract::describe::<C>());
+    let name = C::TYPE_NAME;
     HandlerRefusal::Unhandled(format!(
-        "{}: the client's types (contract {hash:08x}) are not those of the service: {}",
-        C::TYPE_NAME,
-        contract::describe::<C>()
+        "{name}: contract {hash:08x} is unknown to the service, whose types differ from the client's: build both with the \
+         same types"
     ))
+}
+
+#[cold]
+fn malformed<C: Request>(error: &MessageError) -> HandlerRefusal {
+    tracing::debug!("a command is malformed: {error}");
+    HandlerRefusal::Undecodable(format!("{}: the payload is malformed", C::TYPE_NAME))
+}
+
+#[cold]
+fn too_new_refusal<C: Request>(error: &MessageError) -> HandlerRefusal {
+    tracing::debug!("a refusal cannot be encoded: {error}");
+    let name = C::Refusal::TYPE_NAME;
+    HandlerRefusal::Rejected(format!("refused, but the {name} has no form in the client's version").into())
 }
 
 #[cold]

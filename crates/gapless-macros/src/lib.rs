@@ -72,7 +72,6 @@ pub fn derive_face_message(input: TokenStream) -> TokenStream {
 /// | `name = "…"` | name of the type | name in snapshots; keep the old one when the type is renamed |
 /// | `version = n` | 1 | from 1 |
 /// | `upgrade = path` | older versions are refused | `fn(OldState<'_>) -> Result<Self, String>`, makes a state of an older one |
-/// | `shape = "…"` | derived from the fields | explicit shape, for types that serde encodes by `from`, `into` or `try_from` |
 /// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it |
 ///
 /// On a field:
@@ -81,6 +80,8 @@ pub fn derive_face_message(input: TokenStream) -> TokenStream {
 /// |---|---|
 /// | `deterministic` | its type has equal bytes for equal values in all processes, although it is not `Deterministic` |
 /// | `shape = "…"` | explicit shape, for types without a known shape; change the text when the type changes |
+///
+/// A field with `#[serde(skip)]` has its default in a restored state, so it needs `deterministic`, too.
 #[proc_macro_derive(State, attributes(state))]
 pub fn derive_state(input: TokenStream) -> TokenStream {
     finish(state::derive(input.into(), "::gapless_message::derived"))
@@ -90,6 +91,19 @@ pub fn derive_state(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FaceState, attributes(state))]
 pub fn derive_face_state(input: TokenStream) -> TokenStream {
     finish(state::derive(input.into(), "::gapless::message::derived"))
+}
+
+/// Implements `gapless_message::state::Deterministic` alone, for a message that stands in a state. On a field:
+/// `#[state(deterministic)]`, as for `State`.
+#[proc_macro_derive(Deterministic, attributes(state))]
+pub fn derive_deterministic(input: TokenStream) -> TokenStream {
+    finish(state::derive_deterministic(input.into(), "::gapless_message::derived"))
+}
+
+/// Same as `Deterministic`, but uses `::gapless::message`.
+#[proc_macro_derive(FaceDeterministic, attributes(state))]
+pub fn derive_face_deterministic(input: TokenStream) -> TokenStream {
+    finish(state::derive_deterministic(input.into(), "::gapless::message::derived"))
 }
 
 /// Generates a route and its typed client from a function.
@@ -138,17 +152,19 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// The context may be left out. A returned refusal must leave the state as it was. Options:
+/// The context may be left out. A returned refusal must leave the state as it was. The return type must be written as
+/// `Result<…>`, not as an alias of it. A service with timers, or with messages of a schema, implements `Service` by hand
+/// instead. Options:
 ///
 /// | option | default | meaning |
 /// |---|---|---|
 /// | `versions = 1..=2` | `1..=1` | versions that the program can act as: `Service::versions` |
 /// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it |
 ///
-/// It expands to `impl Service`: `Handlers::command` for each command, and the snapshots of the derived state.
+/// It expands to `impl Service`: registration of each command, and snapshots of the derived state.
 #[proc_macro_attribute]
 pub fn service(options: TokenStream, item: TokenStream) -> TokenStream {
-    service::expand(options.into(), item.into(), "::gapless_engine::derived").into()
+    service::expand(options.into(), item.into(), "::gapless_engine::service::derived").into()
 }
 
 /// Same as `service`, but uses `::gapless::service`.

@@ -2,7 +2,7 @@
 
 use crate::serde_attributes::{self, AttributePlace};
 use crate::shape::{
-    Derived, TypeAttributes, TypePart, attributes_of, definition, filled_text, number, parts, unknown_shape,
+    Derived, TypeAttributes, TypePart, attributes_of, definition, filled_text, name_text, number, parts, unknown_shape,
 };
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
@@ -159,7 +159,7 @@ fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
                 let crate_path = meta.value()?.call(Path::parse_mod_style)?;
                 options.module = syn::parse_quote!(#crate_path::message::derived);
             } else if meta.path.is_ident("name") {
-                options.name = filled_text(&meta.value()?.parse()?)?;
+                options.name = name_text(&meta.value()?.parse()?)?;
             } else if meta.path.is_ident("version") {
                 options.version = number(&meta.value()?.parse()?, 1, "versions begin at 1")?;
             } else if meta.path.is_ident("shape") {
@@ -194,7 +194,7 @@ fn check_versions(parts: &[TypePart], options: &TypeOptions) -> Result<()> {
             return Err(Error::new(part.ident.span(), text));
         }
         if part.since < before {
-            let text = format!("it stands behind what came with version {before}: only the end of a message can grow");
+            let text = format!("it follows an addition of version {before}: add only at the end");
             return Err(Error::new(part.ident.span(), text));
         }
         before = part.since;
@@ -303,20 +303,16 @@ mod tests {
             ("#[message(reply)] struct A;", ")", "expected"),
             ("#[message(refusal = 3)] struct A;", "3", "expected"),
             ("struct A { #[message(id = 3)] a: u8 }", "id", "`since` or `shape` is expected"),
-            ("struct A { #[message(since = 1)] a: u8 }", "1", "needs no `since`"),
+            ("struct A { #[message(since = 1)] a: u8 }", "1", "`since` begins at 2"),
             ("#[serde(default)] struct A { #[message(since = 2)] a: u8 }", "a", "the type has version 1"),
             ("#[message(version = 2)] struct A { #[message(since = 2)] a: u8 }", "2", "`#[serde(default)]` is missing"),
             ("#[message(version = 2)] struct A(#[serde(default)] #[message(since = 2)] u8);", "2", "only named fields"),
             (
                 "#[message(version = 2)] #[serde(default)] struct A { #[message(since = 2)] a: u8, b: u8 }",
                 "b",
-                "only the end of a message can grow",
+                "add only at the end",
             ),
-            (
-                "#[message(version = 2)] enum A { #[message(since = 2)] B, C }",
-                "C",
-                "only the end of a message can grow",
-            ),
+            ("#[message(version = 2)] enum A { #[message(since = 2)] B, C }", "C", "add only at the end"),
             ("#[message(version = 2)] enum A { B { #[message(since = 2)] c: u8 } }", "2", "add a variant"),
             (
                 "#[message(version = 2, shape = \"x\")] #[serde(default)] struct A { #[message(since = 2)] a: u8 }",
@@ -328,8 +324,12 @@ mod tests {
             ("#[serde(rename = \"b\", tag = \"t\")] enum A { B }", "tag", "postcard does not say"),
             ("struct A { #[serde(skip_serializing_if = \"f\")] a: B }", "skip_serializing_if", "by their position"),
             ("enum A { #[serde(skip)] B, C }", "skip", "by their position"),
-            ("struct A { #[serde(with = \"f\")] a: B }", "with", "what `with` writes is not known"),
-            ("#[serde(try_from = \"B\")] struct A { a: B }", "try_from", "what `try_from` writes is not known"),
+            ("struct A { #[serde(with = \"f\")] a: B }", "with", "the encoding by `with` has no known shape"),
+            (
+                "#[serde(try_from = \"B\")] struct A { a: B }",
+                "try_from",
+                "the encoding by `try_from` has no known shape",
+            ),
             ("struct A { #[serde(rename(serialize = \"b\"))] a: B }", "rename", "the same in both directions"),
         ] {
             let error = derive(item.parse().unwrap(), "::gapless_message::derived").unwrap_err();

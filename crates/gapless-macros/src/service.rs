@@ -5,7 +5,8 @@ use quote::{ToTokens as _, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{
-    Error, ExprRange, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Path, ReceiverKind, Result, ReturnType, Token, Type,
+    Attribute, Error, ExprRange, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Path, ReceiverKind, Result, ReturnType,
+    Token, Type,
 };
 
 #[derive(Default)]
@@ -39,6 +40,8 @@ impl Parse for ServiceOptions {
 }
 
 struct Command {
+    /// Attributes `cfg`, which decide whether the method exists.
+    conditions: Vec<Attribute>,
     method: Ident,
     request: Type,
     has_context: bool,
@@ -53,7 +56,8 @@ pub fn expand(options: Tokens, item: Tokens, module: &str) -> Tokens {
     let mut block = match syn::parse2::<ItemImpl>(item.clone()) {
         Ok(block) => block,
         Err(error) => {
-            let error = Error::new(error.span(), "`#[service]` stands on the `impl` of a state").into_compile_error();
+            let error = Error::new(error.span(), "`#[service]` belongs on an inherent `impl` block of the state")
+                .into_compile_error();
             return quote!(#item #error);
         }
     };
@@ -69,12 +73,12 @@ fn take_commands(block: &mut ItemImpl) -> Result<Vec<Command>> {
     let mut error: Option<Error> = None;
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        let before = method.attrs.len();
-        method.attrs.retain(|attribute| !attribute.path().is_ident("command"));
-        if method.attrs.len() == before {
-            continue;
-        }
-        match command(method) {
+        let (marks, others) =
+            std::mem::take(&mut method.attrs).into_iter().partition(|attribute| attribute.path().is_ident("command"));
+        method.attrs = others;
+        let marks: Vec<Attribute> = marks;
+        let Some(mark) = marks.first() else { continue };
+        match mark.meta.require_path_only().and_then(|_| command(method)) {
             Ok(command) => commands.push(command),
             Err(other) => match &mut error {
                 None => error = Some(other),
@@ -87,7 +91,8 @@ fn take_commands(block: &mut ItemImpl) -> Result<Vec<Command>> {
     }
     for (index, command) in commands.iter().enumerate() {
         let text = |ty: &Type| ty.to_token_stream().to_string();
-        if commands[..index].iter().any(|other| text(&other.request) == text(&command.request)) {
+        let is_same = |other: &Command| other.conditions.is_empty() && text(&other.request) == text(&command.request);
+        if command.conditions.is_empty() && commands[..index].iter().any(is_same) {
             return Err(Error::new(command.request.span(), "another command takes this request, too"));
         }
     }
@@ -100,10 +105,7 @@ fn command(method: &ImplItemFn) -> Result<Command> {
         return Err(Error::new(asyncness.span(), "a handler does not wait: it is not `async`"));
     }
     if let syn::Safety::Unsafe(unsafety) = &signature.safety {
-        return Err(Error::new(
-            unsafety.span(),
-            "the stream calls a handler, and promises nothing: it is not `unsafe`",
-        ));
+        return Err(Error::new(unsafety.span(), "a handler cannot be `unsafe`: the engine calls it"));
     }
     if !signature.generics.params.is_empty() {
         return Err(Error::new(signature.generics.span(), "a command has one type, so its handler has no generics"));
@@ -145,6 +147,7 @@ fn command(method: &ImplItemFn) -> Result<Command> {
         ReturnType::Default => signature.ident.span(),
     };
     Ok(Command {
+        conditions: conditions_of(&method.attrs),
         method: signature.ident.clone(),
         request: request.clone(),
         has_context: context.is_some(),
@@ -153,24 +156,31 @@ fn command(method: &ImplItemFn) -> Result<Command> {
     })
 }
 
+fn conditions_of(attributes: &[Attribute]) -> Vec<Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
+}
+
 fn implementation(options: Tokens, block: &ItemImpl, commands: &[Command], module: &str) -> Result<Tokens> {
     let options: ServiceOptions = syn::parse2(options)?;
     if let Some((path, _)) = &block.trait_ {
-        return Err(Error::new(path.span(), "`#[service]` stands on the `impl` of a state, not of a trait"));
+        return Err(Error::new(
+            path.span(),
+            "`#[service]` belongs on an inherent `impl` block of the state, not of a trait",
+        ));
     }
     if commands.is_empty() {
-        return Err(Error::new(block.self_ty.span(), "a service has a method with `#[command]` at least"));
+        return Err(Error::new(block.self_ty.span(), "a service needs at least one method with `#[command]`"));
     }
     let module: Path = match options.crate_path {
         Some(crate_path) => syn::parse_quote!(#crate_path::service::derived),
         None => syn::parse_str(module)?,
     };
-    let handlers = commands.iter().map(|Command { method, request, has_context, is_result, place }| {
+    let handlers = commands.iter().map(|Command { conditions, method, request, has_context, is_result, place }| {
         let context = has_context.then(|| quote!(, context));
         let call = quote_spanned!(*place=> Self::#method(service, command #context));
         let call = if *is_result { call } else { quote_spanned!(*place=> ::core::result::Result::Ok(#call)) };
         let parameter = if *has_context { quote!(context) } else { quote!(_) };
-        quote_spanned!(*place=> handlers.command::<#request>(|service: &mut Self, command, #parameter| #call);)
+        quote_spanned!(*place=> #(#conditions)* handlers.command::<#request>(|service: &mut Self, command, #parameter| #call);)
     });
     let versions = options.versions.map(|versions| {
         quote! {
@@ -180,7 +190,9 @@ fn implementation(options: Tokens, block: &ItemImpl, commands: &[Command], modul
         }
     });
     let (state, (impl_generics, _, where_clause)) = (&block.self_ty, block.generics.split_for_impl());
+    let conditions = conditions_of(&block.attrs);
     Ok(quote! {
+        #(#conditions)*
         const _: () = {
             // The only name in scope for the generated code, unlikely to exist in the application.
             use #module as __service;
@@ -211,7 +223,8 @@ mod tests {
     use super::*;
 
     fn error_of(options: &str, item: &str) -> String {
-        let code = expand(options.parse().unwrap(), item.parse().unwrap(), "::gapless_engine::derived").to_string();
+        let code =
+            expand(options.parse().unwrap(), item.parse().unwrap(), "::gapless_engine::service::derived").to_string();
         let (_, error) = code.split_once("compile_error").unwrap_or_else(|| panic!("no error for {item}: {code}"));
         error.to_owned()
     }
@@ -219,12 +232,12 @@ mod tests {
     #[test]
     fn bad_services_are_errors() {
         for (options, item, text) in [
-            ("", "fn a() {}", "stands on the `impl`"),
-            ("", "struct A;", "stands on the `impl`"),
-            ("", "impl A { fn a(&mut self, c: C) {} }", "`#[command]` at least"),
+            ("", "fn a() {}", "belongs on an inherent `impl`"),
+            ("", "struct A;", "belongs on an inherent `impl`"),
+            ("", "impl A { fn a(&mut self, c: C) {} }", "at least one method with `#[command]`"),
             ("", "impl B for A { #[command] fn a(&mut self, c: C) {} }", "not of a trait"),
             ("", "impl A { #[command] async fn a(&mut self, c: C) {} }", "not `async`"),
-            ("", "impl A { #[command] unsafe fn a(&mut self, c: C) {} }", "not `unsafe`"),
+            ("", "impl A { #[command] unsafe fn a(&mut self, c: C) {} }", "cannot be `unsafe`"),
             ("", "impl A { #[command] fn a<T>(&mut self, c: T) {} }", "no generics"),
             ("", "impl A { #[command] fn a() {} }", "`&mut self` is expected"),
             ("", "impl A { #[command] fn a(&self, c: C) {} }", "`&mut self` is expected"),
@@ -240,6 +253,7 @@ mod tests {
                 "impl A { #[command] fn a(&mut self, c: C) {} #[command] fn b(&mut self, c: C) {} }",
                 "another command takes this request",
             ),
+            ("", "impl A { #[command(b)] fn a(&mut self, c: C) {} }", "unexpected token"),
             ("name = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "`versions = 1..=2`"),
             ("versions = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "range"),
         ] {
@@ -251,7 +265,7 @@ mod tests {
     #[test]
     fn block_remains_after_error() {
         let item = "impl A { #[command] fn a(&self, c: C) {} #[command] fn b(self, c: C) {} fn c(&self) {} }";
-        let code = expand(Tokens::new(), item.parse().unwrap(), "::gapless_engine::derived").to_string();
+        let code = expand(Tokens::new(), item.parse().unwrap(), "::gapless_engine::service::derived").to_string();
         assert!(code.contains("fn a (& self , c : C) { }") && code.contains("fn c (& self) { }"), "{code}");
         assert_eq!(code.matches("`&mut self` is expected").count(), 2, "all errors at once: {code}");
     }
@@ -271,6 +285,17 @@ mod tests {
             "command :: < C > (| service : & mut Self , command , _ | :: core :: result :: Result :: Ok (Self :: a (service , command)))",
             "command :: < D > (| service : & mut Self , command , context | Self :: b (service , command , context))",
         ] {
+            assert!(code.contains(part), "{part} is not in {code}");
+        }
+    }
+
+    #[test]
+    fn conditions_are_copied() {
+        let item = "#[cfg(a)] impl A { #[cfg(b)] #[command] fn a(&mut self, c: C) {} \
+                    #[command] #[cfg(not(b))] fn b(&mut self, c: C) {} }";
+        let code = expand(Tokens::new(), item.parse().unwrap(), "::x").to_string();
+        assert!(!code.contains("compile_error"), "{code}");
+        for part in ["# [cfg (a)] const _", "# [cfg (b)] handlers . command", "# [cfg (not (b))] handlers . command"] {
             assert!(code.contains(part), "{part} is not in {code}");
         }
     }

@@ -7,7 +7,9 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitInt, LitStr, Result, Type};
 
-/// What a type derives; its options stand in an attribute of that name.
+const NAME_LENGTH_MAX: usize = 256;
+
+/// Derived trait; its options are in the attribute of the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Derived {
     Message,
@@ -51,7 +53,7 @@ pub fn part_options(attributes: &[Attribute], derived: Derived) -> Result<PartOp
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("since") && derived == Derived::Message {
                 let since = meta.value()?.parse()?;
-                let number = number(&since, 2, "what is there since version 1 needs no `since`")?;
+                let number = number(&since, 2, "`since` begins at 2; parts of version 1 need none")?;
                 options.since = Some((number, since.span()));
             } else if meta.path.is_ident("shape") {
                 options.shape = Some(filled_text(&meta.value()?.parse()?)?);
@@ -78,6 +80,15 @@ pub fn number(literal: &LitInt, least: u32, otherwise: &str) -> Result<u32> {
     if number < least { Err(Error::new(literal.span(), otherwise)) } else { Ok(number) }
 }
 
+/// Name of a type for the peer and in snapshots.
+pub fn name_text(literal: &LitStr) -> Result<String> {
+    let name = filled_text(literal)?;
+    if name.len() > NAME_LENGTH_MAX {
+        return Err(Error::new(literal.span(), format!("a name has at most {NAME_LENGTH_MAX} bytes")));
+    }
+    Ok(name)
+}
+
 pub fn filled_text(literal: &LitStr) -> Result<String> {
     let text = literal.value();
     if text.is_empty() {
@@ -91,10 +102,7 @@ pub fn unknown_shape(name: &str, span: Span, derived: Derived) -> Error {
     let attribute = derived.attribute();
     Error::new(
         span,
-        format!(
-            "what `{name}` writes is not known, so a change of it would not be noticed: say `#[{attribute}(shape = \"a name and a \
-             version\")]` beside it"
-        ),
+        format!("the encoding by `{name}` has no known shape: add `#[{attribute}(shape = \"a name and a version\")]`"),
     )
 }
 
@@ -114,6 +122,9 @@ pub fn parts(input: &DeriveInput, has: TypeAttributes) -> Result<(Vec<TypePart>,
             for variant in &data.variants {
                 let serde = serde_attributes::read(&variant.attrs, AttributePlace::Variant)?;
                 let options = part_options(&variant.attrs, has.derived)?;
+                if options.is_deterministic {
+                    return Err(Error::new(variant.ident.span(), "`deterministic` belongs on a field"));
+                }
                 let (before, after) = match &variant.fields {
                     Fields::Named(_) => (" {", "}"),
                     Fields::Unnamed(_) => ("(", ")"),
@@ -152,6 +163,11 @@ fn fields(fields: &Fields, may_grow: bool, has: TypeAttributes) -> Result<Vec<Ty
         if let Some((_, span)) = options.since {
             check_since(field, &serde, may_grow, has, span)?;
         }
+        if serde.is_skipped && has.derived == Derived::State && !options.is_deterministic {
+            let text =
+                "a restored state has the default here: add `#[state(deterministic)]` if that changes no outcome";
+            return Err(Error::new(field.ty.span(), text));
+        }
         if serde.is_skipped {
             continue;
         }
@@ -187,7 +203,7 @@ fn check_since(
     span: Span,
 ) -> Result<()> {
     let wrong = if !may_grow {
-        "a variant's fields stand before whatever follows, so they cannot grow: add a variant"
+        "fields of a variant cannot be added later: add a variant"
     } else if field.ident.is_none() {
         "only named fields can come with a later version"
     } else if serde.is_skipped {

@@ -1,9 +1,7 @@
 //! `#[derive(State)]`.
 
 use crate::serde_attributes::{self, AttributePlace};
-use crate::shape::{
-    Derived, TypeAttributes, attributes_of, definition, filled_text, number, part_options, parts, unknown_shape,
-};
+use crate::shape::{Derived, TypeAttributes, attributes_of, definition, name_text, number, part_options, parts};
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -15,7 +13,6 @@ struct TypeOptions {
     module: Path,
     name: String,
     version: u32,
-    shape: Option<String>,
     upgrade: Option<Path>,
 }
 
@@ -24,19 +21,20 @@ pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
     let input: DeriveInput = syn::parse2(input)?;
     let options = type_options(&input, module)?;
     let serde = serde_attributes::read(&input.attrs, AttributePlace::Type)?;
-    if let (Some((name, span)), None) = (&serde.replaced, &options.shape) {
-        return Err(unknown_shape(name, *span, Derived::State));
+    if let Some((name, span)) = &serde.replaced {
+        let text = format!("`{name}` writes another type: make that one the state, or a field of it");
+        return Err(Error::new(*span, text));
     }
-    let has = TypeAttributes { derived: Derived::State, shape: options.shape.is_some(), default: serde.has_default };
+    let has = TypeAttributes { derived: Derived::State, shape: false, default: serde.has_default };
     let (parts, before, after) = parts(&input, has)?;
-    let definition = definition(options.shape.as_deref(), &serde, &parts, (before, after));
+    let definition = definition(None, &serde, &parts, (before, after));
     let checks = checks(&input.data)?;
 
     let mut generics = input.generics.clone();
     for parameter in &mut generics.params {
         match parameter {
             GenericParam::Lifetime(lifetime) => {
-                return Err(Error::new(lifetime.span(), "a state owns what it holds: it is restored from a snapshot"));
+                return Err(Error::new(lifetime.span(), "a state has no lifetimes: it is restored from a snapshot"));
             }
             GenericParam::Type(parameter) => parameter.bounds.extend::<[syn::TypeParamBound; 6]>([
                 syn::parse_quote!(__state::typed::serde::Serialize),
@@ -89,12 +87,35 @@ pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
     })
 }
 
+/// `#[derive(Deterministic)]`, for a type whose shape another derive writes.
+pub fn derive_deterministic(input: Tokens, module: &str) -> Result<Tokens> {
+    let input: DeriveInput = syn::parse2(input)?;
+    let module = type_options(&input, module)?.module;
+    let checks = checks(&input.data)?;
+    let mut generics = input.generics.clone();
+    for parameter in generics.type_params_mut() {
+        parameter.bounds.push(syn::parse_quote!(__state::Deterministic));
+    }
+    let (ident, (impl_generics, type_generics, where_clause)) = (&input.ident, generics.split_for_impl());
+    Ok(quote! {
+        const _: () = {
+            use #module as __state;
+
+            #[automatically_derived]
+            impl #impl_generics __state::Deterministic for #ident #type_generics #where_clause {
+                fn assert_fields() {
+                    #(#checks)*
+                }
+            }
+        };
+    })
+}
+
 fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
     let mut options = TypeOptions {
         module: syn::parse_str(module)?,
         name: input.ident.unraw().to_string(),
         version: 1,
-        shape: None,
         upgrade: None,
     };
     for attribute in attributes_of(&input.attrs, Derived::State) {
@@ -103,15 +124,13 @@ fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
                 let crate_path = meta.value()?.call(Path::parse_mod_style)?;
                 options.module = syn::parse_quote!(#crate_path::message::derived);
             } else if meta.path.is_ident("name") {
-                options.name = filled_text(&meta.value()?.parse()?)?;
+                options.name = name_text(&meta.value()?.parse()?)?;
             } else if meta.path.is_ident("version") {
                 options.version = number(&meta.value()?.parse()?, 1, "versions begin at 1")?;
-            } else if meta.path.is_ident("shape") {
-                options.shape = Some(filled_text(&meta.value()?.parse()?)?);
             } else if meta.path.is_ident("upgrade") {
                 options.upgrade = Some(meta.value()?.parse()?);
             } else {
-                return Err(meta.error("`name`, `version`, `shape`, `upgrade` or `crate` is expected here"));
+                return Err(meta.error("`name`, `version`, `upgrade` or `crate` is expected here"));
             }
             Ok(())
         })?;
@@ -119,7 +138,7 @@ fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
     Ok(options)
 }
 
-/// One check for each field, spanned at its type, so that an error is there.
+/// One check for each field, spanned so that errors point at its type.
 fn checks(data: &Data) -> Result<Vec<Tokens>> {
     let all: Vec<&Fields> = match data {
         Data::Struct(data) => vec![&data.fields],
@@ -146,14 +165,16 @@ mod tests {
     #[test]
     fn bad_types_fail_in_place() {
         for (item, place, text) in [
-            ("struct A<'a> { a: &'a str }", "'a", "a state owns what it holds"),
+            ("struct A<'a> { a: &'a str }", "'a", "a state has no lifetimes"),
             ("union A { a: u8 }", "union", "serde does not know unions"),
             ("#[state(version = 0)] struct A;", "0", "versions begin at 1"),
             ("#[state(since = 2)] struct A;", "since", "`upgrade` or `crate` is expected"),
             ("struct A { #[state(since = 2)] a: u8 }", "since", "`deterministic` or `shape` is expected"),
             ("struct A { #[serde(flatten)] a: B }", "flatten", "postcard does not say"),
-            ("struct A { #[serde(with = \"f\")] a: B }", "with", "say `#[state(shape"),
-            ("#[serde(try_from = \"B\")] struct A { a: B }", "try_from", "say `#[state(shape"),
+            ("struct A { #[serde(with = \"f\")] a: B }", "with", "add `#[state(shape"),
+            ("#[serde(try_from = \"B\")] struct A { a: B }", "try_from", "`try_from` writes another type"),
+            ("struct A { #[serde(skip)] a: B }", "B", "a restored state has the default here"),
+            ("enum A { #[state(deterministic)] B }", "B", "belongs on a field"),
         ] {
             let error = derive(item.parse().unwrap(), "::gapless_message::derived").unwrap_err();
             let at = error.span().source_text().unwrap_or_default();
@@ -164,7 +185,7 @@ mod tests {
 
     #[test]
     fn each_field_is_checked_once() {
-        let item = "enum A<T> { B(u8, #[state(deterministic, shape = \"C 1\")] C), D { e: T, #[serde(skip)] f: G } }";
+        let item = "enum A<T> { B(u8, #[state(deterministic, shape = \"C 1\")] C), D { e: T, #[serde(skip)] #[state(deterministic)] f: G } }";
         let code = derive(item.parse().unwrap(), "::gapless_message::derived").unwrap().to_string();
         assert_eq!(code.matches("assert_deterministic").count(), 2, "{code}");
     }

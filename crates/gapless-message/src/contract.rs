@@ -1,19 +1,21 @@
 //! Typed requests in frames. A frame's `schema` is the key of the request's name. Its payload begins with the
-//! *contract*: a hash over the shapes of request, reply and refusal in the versions that the client speaks. So the frame
-//! says how to read it, and in which versions to answer; no program reads it by another layout.
+//! *contract*: a hash of the client's shapes of request, reply and refusal. The contract selects the layout of the
+//! command and of its answer.
 //!
 //! ```text
-//! command  0  u32  contract     answer  0  u8  0: reply; 1: refusal; 2: the command took effect, its
-//!          4  …    request                     reply does not exist in the client's version
-//!                                       1  …   the reply, the refusal, or a text in UTF-8
+//! command  0  u32  contract     answer  0  u8   0: reply; 1: refusal; 2: the command took effect, its
+//!          4  …    request                      reply has no form in the client's version
+//!                                       1  u32  contract of the command
+//!                                       5  …    the reply or the refusal
 //! ```
 
 use crate::message::{Message, MessageError};
 use crate::request::Request;
+use crate::shape::fingerprint;
 
-/// Length of the contract at the begin of a payload, bytes.
+/// Length of the contract at the start of a payload, bytes.
 pub const CONTRACT_LENGTH: usize = 4;
-/// Most combinations of versions of one request.
+/// Limit of version combinations of one request.
 pub const CONTRACTS_MAX: usize = 256;
 
 const REPLY: u8 = 0;
@@ -32,10 +34,10 @@ pub struct Contract {
 /// An answer that its client cannot use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// The request took effect, and its reply does not exist in the client's version. Update the client.
-    #[error("the reply does not exist in this version: {reason}")]
-    ReplyLost { reason: String },
-    /// The bytes are no such answer. Build client and service with the same types.
+    /// The request took effect, and its reply has no form in the client's version. Update the client.
+    #[error("the request took effect, and its reply has no form in the client's version")]
+    ReplyLost,
+    /// The bytes do not decode as an answer. Build client and service with the same types.
     #[error(transparent)]
     Message(#[from] MessageError),
 }
@@ -56,38 +58,53 @@ pub const fn name_key(name: &str) -> u32 {
 #[inline]
 #[must_use]
 pub fn newest<R: Request>() -> u32 {
-    hash_of([R::fingerprint(), R::Reply::fingerprint(), R::Refusal::fingerprint()])
+    hash_of([known::<R>(), known::<R::Reply>(), known::<R::Refusal>()])
 }
 
 /// All combinations of the versions that this program reads and writes; the newest first.
 ///
 /// # Panics
-/// If there are more than [`CONTRACTS_MAX`], or two of one hash.
+/// If there are more than [`CONTRACTS_MAX`], or two with the same hash.
 #[must_use]
 pub fn contracts_of<R: Request>() -> Vec<Contract> {
-    let mut contracts = Vec::new();
-    for (request_version, request) in versions_of::<R>() {
-        for (reply_version, reply) in versions_of::<R::Reply>() {
-            for (refusal_version, refusal) in versions_of::<R::Refusal>() {
+    let (requests, replies, refusals) = (versions_of::<R>(), versions_of::<R::Reply>(), versions_of::<R::Refusal>());
+    let count = requests.len() * replies.len() * refusals.len();
+    assert!(
+        count <= CONTRACTS_MAX,
+        "{}: {count} combinations of versions, {CONTRACTS_MAX} are the most; remove `since` from the oldest additions, so \
+         that versions before them are no longer read",
+        R::TYPE_NAME
+    );
+    let mut contracts: Vec<Contract> = Vec::with_capacity(count);
+    for (request_version, request) in requests {
+        for &(reply_version, reply) in &replies {
+            for &(refusal_version, refusal) in &refusals {
                 let hash = hash_of([request, reply, refusal]);
-                let is_new = contracts.iter().all(|other: &Contract| other.hash != hash);
-                assert!(is_new, "{}: two combinations of versions have one hash: rename a type", R::TYPE_NAME);
+                let is_new = contracts.iter().all(|other| other.hash != hash);
+                assert!(
+                    is_new,
+                    "{}: two combinations of versions have the same hash; rename a type with `#[message(name = …)]`",
+                    R::TYPE_NAME
+                );
                 contracts.push(Contract { hash, request_version, reply_version, refusal_version });
             }
         }
     }
-    assert!(
-        contracts.len() <= CONTRACTS_MAX,
-        "{}: {} combinations of versions; {CONTRACTS_MAX} are the most",
-        R::TYPE_NAME,
-        contracts.len()
-    );
     contracts
 }
 
-fn versions_of<M: Message>() -> impl Iterator<Item = (u32, u64)> {
+fn versions_of<M: Message>() -> Vec<(u32, u64)> {
     let older = M::older().into_iter().map(|older| (older.version, older.fingerprint));
-    std::iter::once((M::VERSION, M::fingerprint())).chain(older)
+    std::iter::once((M::VERSION, known::<M>())).chain(older).collect()
+}
+
+/// Fingerprint; that of the name for types whose shapes are not compared.
+#[inline]
+fn known<M: Message>() -> u64 {
+    match M::fingerprint() {
+        0 => const { fingerprint(M::TYPE_NAME) },
+        fingerprint => fingerprint,
+    }
 }
 
 /// Mixes three fingerprints, which are hashes already.
@@ -127,14 +144,14 @@ pub fn split_request(payload: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes(*contract), request))
 }
 
-/// Appends the answer of a request that took effect. If the reply does not exist in `version`, the answer says so.
+/// Appends the answer of a request that took effect. If the reply has no form in the agreed version, the answer says so.
 #[inline]
-pub fn encode_reply<M: Message>(reply: &M, version: u32, into: &mut Vec<u8>) {
-    into.push(REPLY);
-    if let Err(error) = reply.encode_as(version, into) {
-        let at = into.len() - 1;
-        into[at] = REPLY_LOST;
-        into.extend_from_slice(error.reason.as_bytes());
+pub fn encode_reply<M: Message>(reply: &M, agreed: &Contract, into: &mut Vec<u8>) {
+    let start = begin_answer(REPLY, agreed, into);
+    let end = into.len();
+    if reply.encode_as(agreed.reply_version, into).is_err() {
+        into.truncate(end);
+        into[start] = REPLY_LOST;
     }
 }
 
@@ -142,30 +159,46 @@ pub fn encode_reply<M: Message>(reply: &M, version: u32, into: &mut Vec<u8>) {
 ///
 /// # Errors
 /// As [`Message::encode_as`]; `into` is then unchanged.
-pub fn encode_refusal<M: Message>(refusal: &M, version: u32, into: &mut Vec<u8>) -> Result<(), MessageError> {
-    let start = into.len();
-    into.push(REFUSAL);
-    let encoded = refusal.encode_as(version, into);
+pub fn encode_refusal<M: Message>(refusal: &M, agreed: &Contract, into: &mut Vec<u8>) -> Result<(), MessageError> {
+    let start = begin_answer(REFUSAL, agreed, into);
+    let encoded = refusal.encode_as(agreed.refusal_version, into);
     if encoded.is_err() {
         into.truncate(start);
     }
     encoded
 }
 
-/// Decodes an answer to the newest version of a request.
+#[inline]
+fn begin_answer(kind: u8, agreed: &Contract, into: &mut Vec<u8>) -> usize {
+    let start = into.len();
+    into.push(kind);
+    into.extend_from_slice(&agreed.hash.to_le_bytes());
+    start
+}
+
+/// Decodes an answer to a request of any version that this program reads.
 ///
 /// # Errors
 /// The reply is lost, or the bytes are no answer.
 #[inline]
 pub fn decode_answer<R: Request>(payload: &[u8]) -> Result<Result<R::Reply, R::Refusal>, AnswerError> {
-    match payload.split_first() {
-        Some((&REPLY, reply)) => Ok(Ok(R::Reply::decode(reply)?)),
-        Some((&REFUSAL, refusal)) => Ok(Err(R::Refusal::decode(refusal)?)),
-        Some((&REPLY_LOST, text)) => Err(AnswerError::ReplyLost { reason: String::from_utf8_lossy(text).into_owned() }),
-        other => {
-            let found = other.map_or_else(|| "no byte".to_owned(), |(kind, _)| format!("kind {kind}"));
-            Err(MessageError::of::<R::Reply>(format!("an answer to {} has {found}", R::TYPE_NAME)).into())
-        }
+    let malformed = |reason: String| MessageError::of::<R::Reply>(format!("the answer to {} {reason}", R::TYPE_NAME));
+    let Some((&kind, Some((hash, answer)))) = payload.split_first().map(|(kind, rest)| (kind, split_request(rest)))
+    else {
+        return Err(malformed(format!("has {} bytes", payload.len())).into());
+    };
+    let (reply_version, refusal_version) = if hash == newest::<R>() {
+        (R::Reply::VERSION, R::Refusal::VERSION)
+    } else {
+        let agreed = contracts_of::<R>().into_iter().find(|contract| contract.hash == hash);
+        let agreed = agreed.ok_or_else(|| malformed(format!("has the unknown contract {hash:08x}")))?;
+        (agreed.reply_version, agreed.refusal_version)
+    };
+    match kind {
+        REPLY => Ok(Ok(R::Reply::decode_as(reply_version, answer)?)),
+        REFUSAL => Ok(Err(R::Refusal::decode_as(refusal_version, answer)?)),
+        REPLY_LOST => Err(AnswerError::ReplyLost),
+        kind => Err(malformed(format!("begins with kind {kind}; 0 to 2 are known")).into()),
     }
 }
 
@@ -226,33 +259,70 @@ mod tests {
         assert_eq!(contracts.iter().find(|contract| contract.hash == old).map(versions), Some((1, 1, 1)));
     }
 
+    fn agreed(versions: (u32, u32, u32)) -> Contract {
+        let is_it = |contract: &Contract| {
+            (contract.request_version, contract.reply_version, contract.refusal_version) == versions
+        };
+        contracts_of::<Take>().into_iter().find(is_it).unwrap()
+    }
+
     #[test]
     fn answers_round_trip() {
-        let mut bytes = vec![9];
-        encode_reply(&Taken::Seat(7), 2, &mut bytes);
-        assert_eq!(decode_answer::<Take>(&bytes[1..]), Ok(Ok(Taken::Seat(7))));
-        bytes.truncate(1);
-        encode_refusal(&Full(3), 1, &mut bytes).unwrap();
-        assert_eq!(decode_answer::<Take>(&bytes[1..]), Ok(Err(Full(3))));
-        assert!(encode_refusal(&Full(3), 5, &mut bytes).is_err());
-        assert_eq!(bytes.len(), 3, "an error leaves nothing behind");
+        for versions in [(3, 2, 1), (1, 1, 1)] {
+            let agreed = agreed(versions);
+            let mut bytes = vec![9];
+            encode_reply(&Taken::Seat(7), &agreed, &mut bytes);
+            assert_eq!(decode_answer::<Take>(&bytes[1..]), Ok(Ok(Taken::Seat(7))));
+            bytes.truncate(1);
+            encode_refusal(&Full(3), &agreed, &mut bytes).unwrap();
+            assert_eq!(decode_answer::<Take>(&bytes[1..]), Ok(Err(Full(3))));
+            let length = bytes.len();
+            assert!(encode_refusal(&Full(3), &Contract { refusal_version: 5, ..agreed }, &mut bytes).is_err());
+            assert_eq!(bytes.len(), length, "an error leaves nothing behind");
+        }
     }
 
     #[test]
     fn reply_without_old_form_is_lost() {
         let mut bytes = Vec::new();
-        encode_reply(&Taken::Standing, 1, &mut bytes);
-        let lost = decode_answer::<old::Take>(&bytes).unwrap_err();
-        assert!(matches!(&lost, AnswerError::ReplyLost { reason } if reason.contains("Standing")), "{lost}");
+        encode_reply(&Taken::Standing, &agreed((1, 1, 1)), &mut bytes);
+        assert_eq!(decode_answer::<old::Take>(&bytes), Err(AnswerError::ReplyLost));
     }
 
     #[test]
     fn malformed_answers_are_errors() {
-        for bytes in [&[][..], &[3], &[REPLY], &[REFUSAL], &[REFUSAL, 0x80], &[REPLY, 0, 1, 2]] {
-            assert!(matches!(decode_answer::<Take>(bytes), Err(AnswerError::Message(_))), "{bytes:?}");
+        let mut head = Vec::new();
+        begin_answer(REFUSAL, &agreed((3, 2, 1)), &mut head);
+        let of_kind = |kind: u8, rest: &[u8]| [&[kind][..], &head[1..], rest].concat();
+        for bytes in [
+            vec![],
+            vec![REPLY],
+            vec![REPLY, 0, 0, 0],
+            vec![REPLY, 0, 0, 0, 0, 1],
+            of_kind(3, &[]),
+            of_kind(REPLY, &[]),
+            of_kind(REFUSAL, &[0x80]),
+            of_kind(REPLY, &[0, 1, 2]),
+        ] {
+            assert!(matches!(decode_answer::<Take>(&bytes), Err(AnswerError::Message(_))), "{bytes:?}");
         }
         assert_eq!(split_request(&[1, 2, 3]), None);
         assert_eq!(split_request(&[1, 0, 0, 0, 5]), Some((1, &[5][..])));
+    }
+
+    #[test]
+    fn uncompared_types_have_contracts() {
+        #[derive(Serialize, Deserialize, crate::Message)]
+        #[message(name = "Ask", request)]
+        struct AskNothing;
+        #[derive(Serialize, Deserialize, crate::Message)]
+        #[message(name = "Ask", reply = Vec<u8>)]
+        struct AskBytes;
+        #[derive(Serialize, Deserialize, crate::Message)]
+        #[message(name = "Ask", reply = crate::Json)]
+        struct AskJson;
+        let contracts = [newest::<AskNothing>(), newest::<AskBytes>(), newest::<AskJson>()];
+        assert!(contracts[0] != contracts[1] && contracts[1] != contracts[2] && contracts[0] != contracts[2]);
     }
 
     #[test]

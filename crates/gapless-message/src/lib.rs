@@ -1,4 +1,4 @@
-//! [`trait@Message`]: what is sent, as a command, an event, a request, a reply or a refusal.
+//! [`trait@Message`]: commands, events, requests, replies and refusals.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -63,6 +63,8 @@ pub mod state;
 pub mod typed;
 pub mod version;
 
+/// Implements [`trait@Deterministic`] for a message that stands in a state.
+pub use gapless_macros::Deterministic;
 /// Implements [`trait@Message`] for a struct or an enum.
 ///
 /// ```
@@ -87,7 +89,7 @@ pub mod version;
 /// }
 ///
 /// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String}");
-/// // What the other side says of itself: the old program's fingerprint.
+/// // Fingerprint sent by the old program.
 /// let version = version_of::<Order>(OldOrder::fingerprint()).expect("it is one of ours");
 /// let mut bytes = Vec::new();
 /// OldOrder { id: 7 }.encode(&mut bytes)?;
@@ -119,7 +121,7 @@ pub mod version;
 /// assert_eq!(Price::shape(), "Price v1 {amount: i64, currency: Currency 1}");
 /// ```
 pub use gapless_macros::Message;
-/// Implements [`trait@State`] and [`Deterministic`] for a struct or an enum: see [`trait@State`].
+/// Implements [`trait@State`] and [`trait@Deterministic`] for a struct or an enum: see [`trait@State`].
 pub use gapless_macros::State;
 pub use json::Json;
 /// Names that derived code uses.

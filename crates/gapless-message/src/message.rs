@@ -94,7 +94,7 @@ pub trait Message: Sized + Send + 'static {
         Self::TYPE_NAME.to_owned()
     }
 
-    /// Read and written, too; newest first.
+    /// Older versions that this program also reads and writes; newest first.
     #[must_use]
     fn older() -> Vec<OlderVersion> {
         Vec::new()

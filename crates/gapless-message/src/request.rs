@@ -25,7 +25,7 @@ use crate::message::Message;
 /// answers::<Deposit, (), NoRefusal>();
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no request: it names no reply",
+    message = "`{Self}` is not a request: its derive names no reply",
     label = "not a request",
     note = "derive `Message` with `#[message(reply = Type, refusal = Type)]`, or with `#[message(request)]` if it is answered by `()`"
 )]

@@ -13,7 +13,8 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "the shape of `{Self}` is not known, so a change of it would not be noticed",
     label = "its shape is not known",
-    note = "derive `Message` for `{Self}`, or describe it on the field: `#[message(shape = \"a name and a version\")]`"
+    note = "derive `Message` for `{Self}`, or describe it on the field: `#[message(shape = \"a name and a version\")]`, \
+            `#[state(shape = …)]` in a state"
 )]
 pub trait Shape: 'static {
     fn write(writer: &mut ShapeWriter);

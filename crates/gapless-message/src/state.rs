@@ -1,4 +1,4 @@
-//! [`trait@State`]: the state of a service as serde has it, with a name, a version and a shape in each snapshot.
+//! [`trait@State`]: a service's state in serde's form, with name, version and shape in each snapshot.
 //!
 //! ```text
 //!  0  8  "GAPSERDE"
@@ -23,7 +23,7 @@ use std::marker::PhantomData;
 pub const MAGIC: [u8; 8] = *b"GAPSERDE";
 const FORMAT: u16 = 1;
 
-/// A type whose equal values have equal bytes in all processes, in every order of changes that made them.
+/// A type that gives the same bytes in all processes after the same sequence of changes.
 ///
 /// ```compile_fail,E0277
 /// use gapless_message::State;
@@ -54,9 +54,10 @@ const FORMAT: u16 = 1;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no fixed order or meaning in every process, so a state must not hold it",
     label = "not deterministic",
-    note = "use `BTreeMap` and `BTreeSet` for `HashMap` and `HashSet`, a number for `Instant` and `SystemTime`, and derive \
-            `State` for types of this crate",
-    note = "for a type of another crate that is safe, put `#[state(deterministic)]` on the field"
+    note = "use `BTreeMap` and `BTreeSet` for `HashMap` and `HashSet`, a number for `Instant` and `SystemTime`; derive \
+            `Deterministic` for a message, `State` for other types of this crate",
+    note = "for a type of another crate that is safe, put `#[state(deterministic, shape = \"a name and a version\")]` on the \
+            field"
 )]
 pub trait Deterministic {
     /// Compiles only if all fields are deterministic; does nothing.
@@ -64,11 +65,12 @@ pub trait Deterministic {
     fn assert_fields() {}
 }
 
-/// Compiles only for such types; does nothing.
+/// Compiles only for deterministic types; does nothing.
 #[doc(hidden)]
 pub const fn assert_deterministic<T: Deterministic + ?Sized>() {}
 
-/// State of a service that serde writes and reads. Derived:
+/// State of a service that serde writes and reads: at most 256 levels of nested options, structs, sequences and enums,
+/// and at most 65,536 elements that take no bytes. Derived:
 ///
 /// ```
 /// use gapless_message::State;
@@ -113,7 +115,8 @@ pub trait State: Serialize + DeserializeOwned + Shape + Deterministic + Send + '
     /// From 1.
     const VERSION: u32;
 
-    /// Makes a state of one that an older program wrote. By default that is an error.
+    /// Converts the state of an older version; refuses it by default. The members of a cluster compare the bytes of
+    /// their states, so a new version needs all members stopped.
     ///
     /// # Errors
     /// The reason for the operator.
@@ -164,7 +167,10 @@ pub enum StateError {
     #[error("the snapshot was not written by a derived state: it begins with {found:02x?}")]
     Foreign { found: Vec<u8> },
     /// Start the program of this name, or give the state its former name.
-    #[error("it is a snapshot of {found}, and this is {expected}")]
+    #[error(
+        "the snapshot is of state {found}, this program has state {expected}: start the program of {found}, or set \
+         `#[state(name = \"{found}\")]`"
+    )]
     Name { found: String, expected: &'static str },
     /// Start the newer program.
     #[error("it was written by version {found} of {name}, this program knows {known}: start the newer program")]
@@ -181,7 +187,7 @@ pub enum StateError {
     #[error("{name}: {reason}")]
     Malformed { name: &'static str, reason: String },
     /// A field writes other bytes for an equal value, such as an unordered map behind `#[state(deterministic)]`.
-    #[error("{name}: written, read and written again it differs from byte {at} on; an unordered collection does that")]
+    #[error("{name}: a second write differs at byte {at}, as with an unordered collection; use BTreeMap or BTreeSet")]
     Unstable { name: &'static str, at: usize },
 }
 
@@ -291,7 +297,7 @@ deterministic! {
     bool, char, f32, f64, (), String, str,
     u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize,
     std::num::NonZeroU8, std::num::NonZeroU16, std::num::NonZeroU32, std::num::NonZeroU64,
-    std::num::NonZeroU128, std::num::NonZeroI8, std::num::NonZeroI16,
+    std::num::NonZeroU128, std::num::NonZeroUsize, std::num::NonZeroIsize, std::num::NonZeroI8, std::num::NonZeroI16,
     std::num::NonZeroI32, std::num::NonZeroI64, std::num::NonZeroI128,
     std::time::Duration, std::net::IpAddr, std::net::Ipv4Addr,
     std::net::Ipv6Addr, std::net::SocketAddr,
@@ -324,6 +330,10 @@ of_deterministic! {
     (A, B, C, D, E, F), A B C D E F;
     (A, B, C, D, E, F, G), A B C D E F G;
     (A, B, C, D, E, F, G, H), A B C D E F G H;
+    (A, B, C, D, E, F, G, H, I), A B C D E F G H I;
+    (A, B, C, D, E, F, G, H, I, J), A B C D E F G H I J;
+    (A, B, C, D, E, F, G, H, I, J, K), A B C D E F G H I J K;
+    (A, B, C, D, E, F, G, H, I, J, K, L), A B C D E F G H I J K L;
 }
 
 impl Deterministic for Box<str> {}
@@ -395,7 +405,10 @@ mod tests {
         assert!(error.to_string().contains("not written by a derived state"), "{error}");
         assert!(matches!(read::<Book<u8>>(&[]), Err(StateError::Foreign { .. })));
         let error = read::<Order>(&written(&Book::<u8>::default())).unwrap_err();
-        assert_eq!(error.to_string(), "it is a snapshot of Book, and this is Order");
+        assert!(
+            error.to_string().starts_with("the snapshot is of state Book, this program has state Order"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -428,6 +441,19 @@ mod tests {
         let expected =
             "Book has other fields in the same version 1: Book.extra is u16 in this program and u8 in the snapshot";
         assert!(error.to_string().starts_with(expected), "{error}");
+    }
+
+    #[test]
+    fn message_may_be_in_a_state() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize, crate::Message, crate::Deterministic)]
+        enum Side {
+            Buy,
+            Sell,
+        }
+        #[derive(Debug, PartialEq, Serialize, Deserialize, crate::State)]
+        struct Sides(Vec<Side>);
+        let sides = Sides(vec![Side::Sell, Side::Buy]);
+        assert_eq!(read(&written(&sides)), Ok(sides));
     }
 
     #[test]

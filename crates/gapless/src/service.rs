@@ -44,13 +44,13 @@
 //!
 //! The crate's first example is an event-sourced service. `docs/guides/writing-a-service.md` has the rules for both.
 
-#[doc(hidden)]
-pub use gapless_engine::derived;
 pub use gapless_engine::fold::{
     CheckRefusals, CheckSnapshots, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy,
 };
 pub use gapless_engine::interruption::{interrupted_at, interrupted_speculation_at};
 pub use gapless_engine::recovery::RecoverySummary;
+#[doc(hidden)]
+pub use gapless_engine::service::derived;
 pub use gapless_engine::skips::{SkippedCommand, skip};
 pub use gapless_engine::{
     Context, EngineError, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions, StateHandlers,

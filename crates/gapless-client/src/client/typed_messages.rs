@@ -92,7 +92,7 @@ impl<'a> Reply<'a> {
     /// Decodes the answer to a typed request: its reply, or its refusal.
     ///
     /// # Errors
-    /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if the service did not answer by itself;
+    /// [`ClientError::Refused`] or [`ClientError::ReplyTooLong`], if the engine refused the command;
     /// [`ClientError::ReplyLost`]; [`ClientError::Decode`], if it is another message, or malformed.
     pub fn answer<R: Request>(&self) -> Result<Result<R::Reply, R::Refusal>, ClientError> {
         match self.refused() {
@@ -151,7 +151,7 @@ fn answer<R: Request>(
         return Err(ClientError::Decode { expected: R::Reply::TYPE_NAME, reason });
     }
     contract::decode_answer::<R>(payload).map_err(|error| match error {
-        AnswerError::ReplyLost { reason } => ClientError::ReplyLost { sequence, reason },
+        AnswerError::ReplyLost => ClientError::ReplyLost { sequence, reply: R::Reply::TYPE_NAME },
         AnswerError::Message(MessageError { type_name, reason }) => ClientError::Decode { expected: type_name, reason },
     })
 }

@@ -40,8 +40,8 @@ pub enum OnOtherOutputs {
     Warn,
 }
 
-/// Whether a start writes the state that it has restored once more and compares the bytes: unordered collections in a
-/// derived state ([`gapless_message::State`]) show there. Snapshots of other forms or versions are not compared.
+/// Check at a start: writes the restored state again and compares the bytes. It finds unordered collections in a derived
+/// state ([`trait@gapless_message::State`]). Snapshots of other forms or versions are not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckSnapshots {
     Never,

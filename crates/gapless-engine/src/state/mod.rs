@@ -15,7 +15,7 @@ use crate::erased_service::unhandled;
 use crate::fold::Fold;
 use crate::handler_guard::HandlerRefusal;
 use crate::reject::Reject;
-use crate::service::describe;
+use crate::service::{check_name, describe};
 use crate::store::{Store, StoreLimits, Transaction};
 use crate::typed_command::TypedCommand;
 use gapless_message::Request;
@@ -122,7 +122,7 @@ impl<S: StateService> StateHandlers<S> {
         handlers
     }
 
-    /// Schema name of a message that a typed handler takes; for reports.
+    /// Name of a message that has a handler; for reports.
     #[must_use]
     pub fn message_name(schema: u32, encoding: Encoding) -> Option<&'static str> {
         Self::of_service().names.get(&(schema, encoding)).copied()
@@ -177,6 +177,7 @@ impl<S> StateHandlers<S> {
         let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
             typed.call(payload, context, |command, context| handler(service, store, command, context))
         };
+        check_name::<C>(self.names.get(&(schema, Encoding::Postcard)));
         self.names.insert((schema, Encoding::Postcard), C::TYPE_NAME);
         self.insert(schema, Encoding::Postcard, Box::new(call))
     }

@@ -124,7 +124,7 @@ fn snapshots_name_program_and_version() {
     let check = CheckSnapshots::AtStart;
     assert_eq!(run::<OldWords>(directory.path(), check, &["a", "b", "a"]).unwrap(), [1, 1, 2]);
     let refused = run::<Texts>(directory.path(), check, &[]).unwrap_err().to_string();
-    assert!(refused.contains("it is a snapshot of Words, and this is Texts"), "{refused}");
+    assert!(refused.contains("the snapshot is of state Words, this program has state Texts"), "{refused}");
     let refused = run::<OtherWords>(directory.path(), check, &[]).unwrap_err().to_string();
     assert!(refused.contains("version 1 is not read by this program"), "{refused}");
 
@@ -144,6 +144,6 @@ fn unordered_state_is_found() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     run::<Unordered>(directory.path(), CheckSnapshots::AtStart, &words).unwrap();
     let refused = run::<Unordered>(directory.path(), CheckSnapshots::AtStart, &[]).unwrap_err().to_string();
-    assert!(refused.contains("an unordered collection does that: use BTreeMap"), "{refused}");
+    assert!(refused.contains("as with an unordered collection: use BTreeMap"), "{refused}");
     assert_eq!(run::<Unordered>(directory.path(), CheckSnapshots::Never, &["7"]).unwrap(), [2]);
 }

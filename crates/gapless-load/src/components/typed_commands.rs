@@ -14,7 +14,7 @@ use std::time::Instant;
 pub const WINDOW: u32 = 64;
 const REPLY_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The Car of the schema as serde has it.
+/// Serde twin of the schema's Car.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(reply = TypedCar)]
 pub struct TypedCar {
@@ -100,7 +100,7 @@ impl TypedCar {
     /// Encoded length with its contract, bytes.
     ///
     /// # Errors
-    /// None is known.
+    /// Encoding fails.
     pub fn length() -> Result<u64> {
         let mut bytes = Vec::new();
         contract::encode_request(&Self::reference(SERIAL_NUMBER), &mut bytes)
