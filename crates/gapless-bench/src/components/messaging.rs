@@ -30,8 +30,11 @@ const PAYLOADS: [usize; 8] = [72, 256, 1024, 4096, 16 << 10, 64 << 10, 256 << 10
 pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<String> {
     let count = arguments.count.unwrap_or(ROUND_TRIPS);
     let mut report = Report::new("messaging");
-    let items = PAYLOADS.map(|payload| (FloorKind::ShmPingPong, payload as u64 + HEADER_BYTES));
-    measure_floors(&mut report, Path::new("."), items.into());
+    let mut items = PAYLOADS.map(|payload| (FloorKind::ShmPingPong, payload as u64 + HEADER_BYTES)).to_vec();
+    for kind in [CarCommand::SbeObject, CarCommand::Typed] {
+        items.push((FloorKind::ShmStream, car_bytes(kind)? + HEADER_BYTES));
+    }
+    measure_floors(&mut report, Path::new("."), items);
     let cpus = pair_of_cores();
     let mut options = ServiceHostOptions::in_memory();
     options.threads.callers_hot = 1;
@@ -79,7 +82,8 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
             if is_interrupted(&mut report, interrupted) {
                 break;
             }
-            let row = car_commands(tier, kind, count * COMMANDS_PER_ROUND_TRIP)?;
+            let mut row = car_commands(tier, kind, count * COMMANDS_PER_ROUND_TRIP)?;
+            compare(&mut row, &report, FloorKind::ShmStream, car_bytes(kind)? + HEADER_BYTES);
             print_measured(std::slice::from_ref(&row));
             report.rows.push(row);
         }
@@ -104,15 +108,20 @@ fn car_commands(tier: Tier, kind: CarCommand, count: u64) -> Result<Row> {
         .and_then(|_| commands_per_s(&mut client, session, kind, count));
     drop(client);
     host.stop().map_err(|error| super::failed("messaging", error))?;
-    let (name, bytes) = match kind {
-        CarCommand::Typed => ("Car as a typed command", TypedCar::length()?),
-        CarCommand::SbeObject => {
-            ("Car as an SBE object", CarFunctions::of(MessageEncoding::SbeRandom).length(Some(1))?)
-        }
+    let name = match kind {
+        CarCommand::Typed => "Car as a typed command",
+        CarCommand::SbeObject => "Car as an SBE object",
     };
-    let mut row = named(name, bytes, count);
+    let mut row = named(name, car_bytes(kind)?, count);
     row.config.tier = Some(tier.to_string());
     row.throughput_per_s = Some(measured?);
     row.verified = Some(true);
     Ok(row)
+}
+
+fn car_bytes(kind: CarCommand) -> Result<u64> {
+    match kind {
+        CarCommand::Typed => TypedCar::length(),
+        CarCommand::SbeObject => CarFunctions::of(MessageEncoding::SbeRandom).length(Some(1)),
+    }
 }
