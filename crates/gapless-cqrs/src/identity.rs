@@ -209,13 +209,7 @@ impl TypeKey {
     /// Key of a name.
     #[must_use]
     pub const fn of(name: &str) -> Self {
-        let bytes = name.as_bytes();
-        let (mut hash, mut index) = (0x811c_9dc5_u32, 0);
-        while index < bytes.len() {
-            hash = (hash ^ bytes[index] as u32).wrapping_mul(0x0100_0193);
-            index += 1;
-        }
-        Self(hash | 1 << 31)
+        Self(gapless_message::contract::name_key(name))
     }
 }
 
