@@ -100,7 +100,7 @@ pub enum ClientError {
         found.stream_id, found.incarnation, expected.stream_id, expected.incarnation
     )]
     OtherStream { peer: String, expected: gapless_log::StreamIdentity, found: gapless_log::StreamIdentity },
-    /// Commands in flight may have taken effect or not; after the reconnection, a poll or [`crate::Client::outcome`]
+    /// Commands in flight may have taken effect or not; after the reconnection, a poll or [`crate::PolledClient::outcome`]
     /// shows it.
     #[error("{}", describe_disconnect(peer, reason.as_deref()))]
     Disconnected {
@@ -151,7 +151,7 @@ pub enum ClientError {
         reason: String,
     },
     /// The command has taken effect once, or will, or never will. Do not send it under a new number: its reply may
-    /// arrive at a later poll, and [`crate::Client::outcome`] asks for it, also after a restart of this process.
+    /// arrive at a later poll, and [`crate::PolledClient::outcome`] asks for it, also after a restart of this process.
     #[error("command {session_seq} was sent, but its outcome is unknown: {reason}")]
     OutcomeUnknown { session_seq: u64, reason: String },
     /// The reply is lost. Do not send the command under a new number; repeating it under its own number gives the same

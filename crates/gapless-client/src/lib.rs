@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`stream_file`] | [`StreamConfig`]: a stream's file as plain data, and the node options from it |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
-//! | [`client`] | [`Client`]: sessions, commands and their replies |
+//! | [`polled`] | [`PolledClient`]: sessions, commands and their replies |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and querying its nodes, from another process |
 //! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a replay of the journal from any frame that continues in the live window |
 //! | `assembly` | reassembly of fragments |
@@ -12,7 +12,7 @@
 //! | [`feed_sessions`] | [`Feeds`](feed_sessions::Feeds): the feed sessions of a stream |
 //! | [`throttle`] | rate limit of a publisher |
 //! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): paths in a stream's directory |
-//! | `message_type` | [`MessageType`](client::MessageType), and messages described by a schema |
+//! | `message_type` | [`MessageType`](polled::MessageType), and messages described by a schema |
 //! | [`error`] | [`ClientError`] |
 //! | [`control_messages`] | messages for that control: requests, answers, rows of nodes |
 //! | `quiet_polls` | when empty polls check whether the other side is alive |
@@ -21,7 +21,6 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
-pub mod client;
 pub mod control;
 pub mod control_messages;
 pub mod error;
@@ -29,6 +28,7 @@ pub mod feed_sessions;
 mod message_type;
 pub mod node;
 pub mod node_progress;
+pub mod polled;
 mod quiet_polls;
 pub mod replay_merge;
 pub mod session_key;
@@ -36,7 +36,7 @@ pub mod stream_file;
 pub mod stream_layout;
 pub mod throttle;
 
-pub use client::{Client, ClientOptions, Incoming, Reply};
 pub use error::ClientError;
+pub use polled::{ClientOptions, Incoming, PolledClient, Reply};
 pub use session_key::{CommandNumber, SessionKey};
 pub use stream_file::StreamConfig;

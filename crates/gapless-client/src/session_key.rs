@@ -1,6 +1,6 @@
 //! Names of a session and of a command in a client's program.
 
-/// A session of one [`Client`](crate::Client); valid across reconnects.
+/// A session of one [`PolledClient`](crate::PolledClient); valid across reconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey(pub(crate) u32);
 

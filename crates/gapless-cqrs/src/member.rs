@@ -9,8 +9,8 @@ use crate::identity::Position;
 use crate::model::CommandModel;
 use gapless_agent::Now;
 use gapless_agent::progress::ProgressCounter;
-use gapless_client::Client;
-use gapless_client::client::ClientOptions;
+use gapless_client::PolledClient;
+use gapless_client::polled::ClientOptions;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::Replica;
 use std::path::Path;
@@ -72,7 +72,7 @@ impl CommandMember {
     /// # Panics
     /// If `paths` is empty.
     pub fn bus_of(paths: &[impl AsRef<Path>], options: &BusOptions) -> Result<CommandBus, HostError> {
-        Ok(CommandBus::over(Client::connect_any(paths, ClientOptions::default())?, options)?)
+        Ok(CommandBus::over(PolledClient::connect_any(paths, ClientOptions::default())?, options)?)
     }
 
     /// All events released here, from a position on.
@@ -342,7 +342,8 @@ mod tests {
         let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
         let sockets = [StreamLayout::new(directory.path()).node_socket()];
         let options = ClientOptions { timeout: Duration::from_millis(500), ..ClientOptions::default() };
-        let bus = CommandBus::over(Client::connect_any(&sockets, options).unwrap(), &BusOptions::default()).unwrap();
+        let bus =
+            CommandBus::over(PolledClient::connect_any(&sockets, options).unwrap(), &BusOptions::default()).unwrap();
         bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
         host.stop().unwrap();
         let send = || bus.try_send(&Account::command(&1, &AccountCommand::Deposit(1)));
@@ -366,7 +367,8 @@ mod tests {
     fn retry_survives_cluster_restart() {
         let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
         let options = ClientOptions { timeout: Duration::from_millis(200), ..ClientOptions::default() };
-        let client = wait::until_some("a leader", || Client::connect_any(&cluster.sockets(), options.clone()).ok());
+        let client =
+            wait::until_some("a leader", || PolledClient::connect_any(&cluster.sockets(), options.clone()).ok());
         let bus = CommandBus::over(client, &BusOptions::default()).unwrap();
         let retry =
             RetryPolicy { attempts_max: 10_000, delay_max: Duration::from_millis(50), ..RetryPolicy::default() };

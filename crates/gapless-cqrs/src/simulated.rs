@@ -5,7 +5,7 @@ use crate::draft::Draft;
 use crate::error::ModelError;
 use crate::host::{BusParts, CommandHostOptions, Threading, bus_parts_on};
 use crate::model::CommandModel;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::transaction_service::fold_of_transactions;
 use gapless_engine::{Fold, Replica};

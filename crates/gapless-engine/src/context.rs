@@ -5,7 +5,7 @@ use crate::outputs::{OutputDraft, Outputs, TimerChange};
 use crate::random;
 use crate::reject::Reject;
 use crate::sessions::{NOTICES_UNRECEIVED_MAX, NoticeReceivers};
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_schema::{Direct, Encode, EncodeError, Encoding, schema_key};
 
 /// Position of a message in the stream, and the destination of its handler's outputs.

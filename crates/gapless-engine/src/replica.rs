@@ -14,9 +14,9 @@ use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, WriterParts};
 use gapless_agent::progress::ProgressCounter;
 use gapless_agent::{Now, ThreadPlan};
-use gapless_client::Client;
 use gapless_client::ClientError;
-use gapless_client::client::ClientOptions;
+use gapless_client::PolledClient;
+use gapless_client::polled::ClientOptions;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind, OnFault, ServiceConfig};
 use gapless_stream::AgentRole;
@@ -259,11 +259,11 @@ impl Replica {
     }
 
     /// Connects a client within this process, usable while this member leads; to follow the leader, use
-    /// [`Client::connect_any`].
+    /// [`PolledClient::connect_any`].
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
-    pub fn connect(&self, options: ClientOptions) -> Result<Client, ClientError> {
+    pub fn connect(&self, options: ClientOptions) -> Result<PolledClient, ClientError> {
         self.member.stream().client(options)
     }
 

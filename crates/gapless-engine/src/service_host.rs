@@ -19,10 +19,10 @@ use crate::{EngineError, sender, snapshot, thread_assignment};
 use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::progress::{ProgressCounter, WaitResult};
 use gapless_agent::{Agent, AgentFailure, Clock, CounterView, Counters, Now, Pauses, ThreadPlan, Waker};
-use gapless_client::client::ClientOptions;
+use gapless_client::polled::ClientOptions;
 use gapless_client::replay_merge::ReplayMerge;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_client::{Client, ClientError};
+use gapless_client::{ClientError, PolledClient};
 use gapless_journal::{RecoveryReport, SegmentPreparer};
 use gapless_log::{Releaser, Scope, StreamIdentity, Window, WindowWriter};
 use gapless_stream::event_stream::builder::{Journaling, StreamBuilder, StreamRole};
@@ -82,7 +82,7 @@ impl ServiceHost {
     /// # mod gapless {
     /// #     pub use gapless_engine::store;
     /// #     pub mod prelude {
-    /// #         pub use gapless_client::{ClientOptions, client::MessageType};
+    /// #         pub use gapless_client::{ClientOptions, polled::MessageType};
     /// #         pub use gapless_engine::{ServiceHost, ServiceHostOptions, StateHandlers, StateService};
     /// #         pub use gapless_schema::Encoding;
     /// #         pub use gapless_transport::token::random_token;
@@ -288,7 +288,7 @@ impl ServiceHost {
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
-    pub fn connect(&self, options: ClientOptions) -> Result<Client, ClientError> {
+    pub fn connect(&self, options: ClientOptions) -> Result<PolledClient, ClientError> {
         self.stream.client(options)
     }
 
@@ -407,7 +407,7 @@ impl ServiceHost {
     /// ```
     /// # mod gapless {
     /// #     pub mod prelude {
-    /// #         pub use gapless_client::{ClientOptions, client::{Incoming, MessageType}};
+    /// #         pub use gapless_client::{ClientOptions, polled::{Incoming, MessageType}};
     /// #         pub use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
     /// #         pub use gapless_schema::Encoding;
     /// #         pub use gapless_transport::token::random_token;

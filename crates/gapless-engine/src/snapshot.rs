@@ -26,7 +26,7 @@ use crate::fold::{CheckSnapshots, Fold};
 use crate::sessions::{SessionEntry, StoredNotice, StoredReply};
 use gapless_agent::fault::{crash_point, mutant};
 use gapless_agent::{checked_file, private_folder};
-use gapless_client::client::WINDOW_COMMANDS_MAX;
+use gapless_client::polled::WINDOW_COMMANDS_MAX;
 use gapless_journal::{FilePoint, FileReplacement};
 use gapless_log::StreamIdentity;
 use gapless_message::state;

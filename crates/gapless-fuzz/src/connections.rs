@@ -2,7 +2,7 @@
 
 use crate::input::{FuzzInput, assert_says_something, heal_frames, whole_words};
 use gapless_agent::{Agent, Counters, Now, Waker};
-use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::polled::{ClientOptions, MessageType};
 use gapless_log::{Scope, StreamIdentity, WindowOptions};
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};

@@ -72,7 +72,7 @@ static COUNTING: Counting = Counting;
 
 const WINDOW: u32 = 32;
 
-fn send_and_take(client: &mut Client, session: SessionKey, messages: u64) {
+fn send_and_take(client: &mut PolledClient, session: SessionKey, messages: u64) {
     let car = MessageType { schema: SCHEMA, encoding: Encoding::Sbe };
     let (mut sent, mut taken) = (0, 0);
     while taken < messages {

@@ -2,7 +2,7 @@
 //! The bug takes "the first" player of a `HashMap`, whose order differs between processes. `cargo run --release -p
 //! gapless-sim --example replicas_differ`.
 
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_sim::{Application, Options, Random, simulate};
 use gapless_wire::Encoding;

@@ -3,7 +3,7 @@
 use crate::options::ApplicationKind;
 use crate::random::Random;
 use gapless_client::Reply;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::store::Store;
 use gapless_engine::{Service, StateService};
 

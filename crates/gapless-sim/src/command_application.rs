@@ -9,7 +9,7 @@ use crate::reference::Reference;
 use crate::system_under_test::{Deployment, SystemUnderTest};
 use gapless_bus_checker::{Decision, Event, History, Transaction};
 use gapless_client::Reply;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cqrs::simulated;
 use gapless_cqrs::{

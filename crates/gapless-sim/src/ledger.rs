@@ -5,7 +5,7 @@ use crate::application::Application;
 use crate::options::ApplicationKind;
 use crate::random::Random;
 use gapless_client::Reply;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_wire::Encoding;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! `HandlerOutput`: the output of a handler, compared between folds and printed in reports.
 
 use crate::trace::hash_of;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_stream::logger::utc;
 use gapless_wire::Encoding;
 use serde::{Deserialize, Serialize};

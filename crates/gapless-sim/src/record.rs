@@ -2,7 +2,7 @@
 
 use crate::output::HandlerOutput;
 use crate::trace::hash_of;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_stream::logger::utc;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, Kind};

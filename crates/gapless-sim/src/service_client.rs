@@ -7,8 +7,8 @@ use crate::random::Random;
 use crate::reference::{ExpectedReply, ReferenceAnswers};
 use crate::system_under_test::SystemUnderTest;
 use crate::workload::{Workload, message_of};
-use gapless_client::client::ClientOptions;
-use gapless_client::{Client, ClientError, Incoming, Reply, SessionKey};
+use gapless_client::polled::ClientOptions;
+use gapless_client::{ClientError, Incoming, PolledClient, Reply, SessionKey};
 use gapless_log::LogError;
 use gapless_stream::event_stream::EventStream;
 use gapless_transport::RingSizes;
@@ -35,7 +35,7 @@ pub(crate) struct ServiceClient {
     /// Sends as much as it may at once.
     is_in_haste: bool,
     /// `None` until a member accepted it in this life.
-    client: Option<(Client, SessionKey)>,
+    client: Option<(PolledClient, SessionKey)>,
     at: Option<u64>,
     is_open: bool,
     session: Option<u64>,

@@ -5,7 +5,7 @@ use crate::application::StateApplication;
 use crate::ledger::{REFUSED_EVERY, SCHEMA, TIMER_EVERY, TYPE, check_count, described, numbered};
 use crate::random::Random;
 use gapless_client::Reply;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::store::{Counter, Map, OrderedMap, Queue, Singleton, Store, Transaction};
 use gapless_engine::{Context, Reject, StateHandlers, StateService};
 use gapless_wire::Encoding;

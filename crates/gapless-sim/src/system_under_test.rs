@@ -8,7 +8,7 @@ use crate::output::describe_bytes;
 use crate::random::Random;
 use crate::reference::Reference;
 use gapless_client::Reply;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::fold::CheckRefusals;
 use gapless_engine::state::fold_of;

@@ -4,7 +4,7 @@ use crate::checker::Violation;
 use crate::random::Random;
 use crate::reference::ReferenceAnswers;
 use crate::system_under_test::SystemUnderTest;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 
 pub(crate) trait Workload<A> {

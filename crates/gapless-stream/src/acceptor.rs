@@ -9,7 +9,7 @@ use gapless_agent::{FailureSlot, Waker};
 use gapless_client::control_messages::{
     ControlRequest, ControlRequestError, ControlStatus, NodesRequest, REQUEST_LENGTH_MAX,
 };
-use gapless_client::{Client, ClientError, ClientOptions};
+use gapless_client::{ClientError, ClientOptions, PolledClient};
 use gapless_log::{MemoryKind, StreamIdentity, Window};
 use gapless_transport::TransportError;
 use gapless_transport::connect::other_mtu;
@@ -110,8 +110,8 @@ impl Acceptor {
     ///
     /// # Errors
     /// As for [`Acceptor::connect`].
-    pub fn client(&self, options: ClientOptions) -> Result<Client, ClientError> {
-        Ok(Client::local(self.connect(options.link)?, options))
+    pub fn client(&self, options: ClientOptions) -> Result<PolledClient, ClientError> {
+        Ok(PolledClient::local(self.connect(options.link)?, options))
     }
 
     pub(crate) fn connect_checked(&self, link: RingSizes) -> Result<PublisherLink, TransportError> {

@@ -37,7 +37,7 @@
 //! | `counters` | the counters of agents, as structs with their labels |
 //! | [`error`] | [`StreamError`] |
 //!
-//! The path of a frame: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
+//! The path of a frame: [`gapless_client::PolledClient::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
 
 #![forbid(unsafe_code)]
 

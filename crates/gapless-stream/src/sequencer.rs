@@ -56,7 +56,7 @@ impl SequencerRules {
     pub const fn of_service(session_expiry_ns: u64) -> Self {
         Self {
             takes_events: false,
-            window_messages_max: gapless_client::client::WINDOW_COMMANDS_MAX,
+            window_messages_max: gapless_client::polled::WINDOW_COMMANDS_MAX,
             ..Self::of_stream(session_expiry_ns)
         }
     }

@@ -68,7 +68,7 @@ fn deposit(amount: &str, members: &[String]) -> Result<(), Box<dyn std::error::E
         if is_port { PathBuf::from(member) } else { StreamLayout::new(member).socket() }
     };
     let addresses: Vec<_> = members.iter().map(address).collect();
-    let mut client = Client::connect_any(&addresses, ClientOptions::default())?;
+    let mut client = PolledClient::connect_any(&addresses, ClientOptions::default())?;
     let session = client.open_session(random_token(), 1)?;
     let amount: u64 = amount.parse()?;
     let reply = client.call(session, DEPOSIT, &amount.to_le_bytes(), Duration::from_secs(10))?;

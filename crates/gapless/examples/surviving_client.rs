@@ -32,7 +32,7 @@ fn run(socket: &Path, home: &Path, mut amount: Option<u64>) -> Result<(), Box<dy
     let (session, outbox) = (home.join("session"), home.join("outbox"));
     let saved = saved_or_new(&session, &outbox)?;
     keep(&session, &saved.to_bytes())?; // Before the stream hears of it.
-    let mut client = Client::connect(socket, ClientOptions::default())?;
+    let mut client = PolledClient::connect(socket, ClientOptions::default())?;
     let key = client.resume_session(&saved)?; // An error: what became of the outbox nobody knows. Settle it by hand.
     loop {
         keep(&session, &client.saved_session(key).ok_or("it is open")?.to_bytes())?; // With what it has seen so far.

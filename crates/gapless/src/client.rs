@@ -21,7 +21,7 @@
 //! const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 //!
 //! # let host = ServiceHost::start(Echo, ServiceHostOptions::in_memory())?;
-//! let mut client = host.connect(ClientOptions::default())?; // From another process: `Client::connect(socket, …)`.
+//! let mut client = host.connect(ClientOptions::default())?; // From another process: `PolledClient::connect(socket, …)`.
 //! let session = client.open_session(random_token(), 16)?;
 //!
 //! // One command, and its reply.
@@ -47,11 +47,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A client that may be killed keeps a [`SavedSession`] and asks its successor's [`Client::outcome`]: the example
+//! A client that may be killed keeps a [`SavedSession`] and asks its successor's [`PolledClient::outcome`]: the example
 //! `surviving_client`, and the guide `docs/guides/connecting-clients.md`.
 
-pub use gapless_client::client::{MessageType, Outcome, OwnedReply, SavedSession, TCP_PREFIX};
-pub use gapless_client::{Client, ClientError, ClientOptions, CommandNumber, Incoming, Reply, SessionKey};
+pub use gapless_client::polled::{MessageType, Outcome, OwnedReply, SavedSession, TCP_PREFIX};
+pub use gapless_client::{ClientError, ClientOptions, CommandNumber, Incoming, PolledClient, Reply, SessionKey};
 pub use gapless_log::LogError;
 pub use gapless_transport::credentials::Credentials;
 pub use gapless_transport::handshake::Welcome;

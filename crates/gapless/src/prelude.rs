@@ -1,8 +1,8 @@
 //! Items that nearly every service and client needs.
 
 pub use crate::client::{
-    Client, ClientError, ClientOptions, CommandNumber, Incoming, MessageType, Outcome, OwnedReply, Reply, SavedSession,
-    SessionKey, random_token,
+    ClientError, ClientOptions, CommandNumber, Incoming, MessageType, Outcome, OwnedReply, PolledClient, Reply,
+    SavedSession, SessionKey, random_token,
 };
 #[cfg(feature = "cluster")]
 pub use crate::cluster::{ClusterConfig, Replica, ReplicaOptions, StateOptions};

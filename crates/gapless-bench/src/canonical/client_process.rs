@@ -32,7 +32,7 @@ pub(crate) fn main(assignment: &str) -> Result<()> {
     if let Some(cpus) = &assignment.cpus {
         pin_current_thread(cpus)?;
     }
-    let mut client = Client::connect(&assignment.socket, client_options()).map_err(failed)?;
+    let mut client = PolledClient::connect(&assignment.socket, client_options()).map_err(failed)?;
     let (clock, _) = Clock::fastest();
     let (form, signals) = (CarFunctions::of(encoding), DriverSignals::default());
     let pauses = &Pauses::default;

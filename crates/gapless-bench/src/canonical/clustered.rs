@@ -340,7 +340,7 @@ impl Primary<'_> {
     fn drive(
         &mut self,
         form: &CarFunctions,
-        client: &mut Client,
+        client: &mut PolledClient,
         settings: &RunSettings,
     ) -> Result<(LoadOutcome, u64)> {
         let mut load = load_of(settings);

@@ -400,7 +400,7 @@ fn compare(
 ) -> Result<(u64, u64)> {
     let stream_failed = |error: ClientError| failed(error.to_string());
     let options = ClientOptions { timeout: TIMEOUT, ..ClientOptions::default() };
-    let mut client = Client::connect_any(sockets, options).map_err(stream_failed)?;
+    let mut client = PolledClient::connect_any(sockets, options).map_err(stream_failed)?;
     let session = client.open_session(random_token(), 1).map_err(stream_failed)?;
     let mut of = |owner: u64| -> Result<[u64; 2]> {
         let reply = client.call(session, COUNT, &owner.to_le_bytes(), TIMEOUT).map_err(stream_failed)?;

@@ -4,7 +4,7 @@ use super::link::NodeLink;
 use super::publishing_session::PublishingSession;
 use super::{NodeState, StreamNode, event_header};
 use crate::ClientError;
-use crate::client::MessageType;
+use crate::polled::MessageType;
 use gapless_wire::HEADER_LENGTH;
 use gapless_wire::control::TimerFired;
 

@@ -2,7 +2,7 @@
 //! them when they connect; no file lists them.
 
 use crate::link::wire::ENDPOINTS_LENGTH_MAX;
-use gapless_client::client::TCP_PREFIX;
+use gapless_client::polled::TCP_PREFIX;
 use gapless_client::stream_layout::StreamLayout;
 use std::net::SocketAddr;
 use std::path::Path;

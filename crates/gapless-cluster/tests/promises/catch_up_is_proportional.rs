@@ -5,8 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_agent::Now;
-use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_client::replay_merge::ReplayRead;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;

@@ -3,8 +3,8 @@
 
 use crate::cluster::{Cluster, PATIENCE};
 use gapless_agent::{Agent, AgentError, Now};
-use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_journal::{FilePoint, JournalReader};

@@ -6,7 +6,7 @@ use crate::error::BusError;
 use crate::identity::TypeKey;
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
-use gapless_client::client::{Client, ClientWaker, Incoming, MessageType};
+use gapless_client::polled::{ClientWaker, Incoming, MessageType, PolledClient};
 use gapless_client::{ClientError, SessionKey};
 use gapless_log::LogError;
 use gapless_transport::token::random_token;
@@ -56,7 +56,7 @@ pub(crate) struct WriterConnection {
 type HandlerCommand = (TypeKey, Vec<u8>, Arc<Completion>);
 
 struct ConnectionInner {
-    client: Client,
+    client: PolledClient,
     sessions: Vec<ConnectionSession>,
     current: usize,
     sessions_max: usize,
@@ -76,7 +76,7 @@ struct ConnectionSession {
 type DueCallbacks = Vec<(OutcomeCallback, AnswerResult)>;
 
 impl WriterConnection {
-    pub fn new(client: Client, options: &BusOptions) -> Result<Arc<Self>, ClientError> {
+    pub fn new(client: PolledClient, options: &BusOptions) -> Result<Arc<Self>, ClientError> {
         let waker = Arc::new(Mutex::new(client.waker()?));
         let sessions_max = options.in_flight_max.clamp(1, 1 << 16).div_ceil(SESSION_COMMANDS_MAX as usize);
         let inner = ConnectionInner {

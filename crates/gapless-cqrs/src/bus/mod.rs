@@ -14,7 +14,7 @@ use crate::identity::Position;
 use crate::interceptor::DispatchInterceptor;
 use crate::origin::CommandOrigin;
 use connection::WriterConnection;
-use gapless_client::{Client, ClientError};
+use gapless_client::{ClientError, PolledClient};
 use gapless_message::Message;
 use gapless_message::headers::Headers;
 use std::future::Future;
@@ -64,7 +64,7 @@ pub struct AcceptedCommand<Reply = ()> {
 }
 
 impl CommandBus {
-    pub(crate) fn over(client: Client, options: &BusOptions) -> Result<Self, ClientError> {
+    pub(crate) fn over(client: PolledClient, options: &BusOptions) -> Result<Self, ClientError> {
         Ok(Self { transport: BusTransport::Connection(WriterConnection::new(client, options)?), policy: None })
     }
 

@@ -44,7 +44,7 @@ use event_deleter::EventDeleter;
 use gapless_agent::fault::crash_point;
 use gapless_agent::progress::ProgressCounter;
 use gapless_client::ClientError;
-use gapless_client::client::ClientOptions;
+use gapless_client::polled::ClientOptions;
 use gapless_client::replay_merge::ReplayMerge;
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts};
 use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};

@@ -8,7 +8,7 @@ use crate::identity::{AggregateId as _, ID_LENGTH_MAX, TypeKey};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
 use crate::transaction::{EventHead, write_count, write_event, write_head};
 use crate::{BusOptions, CommandBus, CommandHandler as _, CommandModel};
-use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::polled::{ClientOptions, MessageType};
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, write_done};
 use gapless_engine::{ServiceHost, ServiceHostOptions};
 use gapless_stream::Sequencer;

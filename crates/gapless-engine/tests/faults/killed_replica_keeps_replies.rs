@@ -8,7 +8,7 @@ use crate::replica_processes;
 use crate::replica_processes::{
     CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, Numbers, PATIENCE, client, kill_leaders, number_of,
 };
-use gapless_client::Client;
+use gapless_client::PolledClient;
 use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service};
 use gapless_testkit::scenarios::Module;
 use gapless_transport::token::random_token;
@@ -146,7 +146,7 @@ fn a_stopped_leader_is_left() {
     sockets.swap(0, leader - 1);
     let mut first = client(&sockets);
     let session = first.open_session(random_token(), 16).unwrap();
-    let call = |client: &mut Client, session, message, number: u64| {
+    let call = |client: &mut PolledClient, session, message, number: u64| {
         client.call(session, message, &number.to_le_bytes(), PATIENCE).unwrap().payload
     };
     assert_eq!(number_of(&call(&mut first, session, HEARD, 1)).unwrap(), 1);

@@ -9,7 +9,7 @@ use crate::replica_processes::{
     CLIENTS, COMMANDS, COUNTS, Cluster, HEARD, KILLS, PATIENCE, Sender, client, kill_leaders, number_of,
 };
 use gapless_client::ClientError;
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::store::{Counter, Map, Singleton, Store, Transaction};
 use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, StateService};
@@ -111,7 +111,7 @@ impl StateService for NumberLog {
 }
 
 struct Numbers {
-    client: Client,
+    client: PolledClient,
     session: SessionKey,
     owner: u64,
     begun: u64,

@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "it says that it runs")]
 
 use crate::warnings::Warnings;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, ClientError};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{ClientError, PolledClient};
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -67,7 +67,7 @@ fn why_it_has_failed() {
     let directory = tempfile::tempdir().unwrap();
     let mut service = Process::start(this_program().arg(FAILING).arg(directory.path()));
     assert_eq!(service.line(), "running");
-    let mut client = Client::connect(directory.path().join("node.socket"), ClientOptions::default()).unwrap();
+    let mut client = PolledClient::connect(directory.path().join("node.socket"), ClientOptions::default()).unwrap();
     let session = client.open_session(1, 4).unwrap();
     let text = b"panic";
     let encode = |buffer: &mut [u8]| {
@@ -92,7 +92,7 @@ fn stop_is_reported_to_clients() {
     let socket = directory.path().join("node.socket");
     let mut service = Process::start(this_program().arg(SERVICE).arg(directory.path()).stdin(Stdio::piped()));
     assert_eq!(service.line(), "running");
-    let mut client = Client::connect(&socket, ClientOptions::default()).unwrap();
+    let mut client = PolledClient::connect(&socket, ClientOptions::default()).unwrap();
     let session = client.open_session(1, 4).unwrap();
     client.call(session, ECHO, b"one", PATIENCE).unwrap();
     let named = format!("process {}", service.pid().as_raw_nonzero());
@@ -106,7 +106,7 @@ fn stop_is_reported_to_clients() {
         let lines = std::mem::take(&mut *said.lock().unwrap());
         assert!(lines.contains("a call waits for a reply from ") && is_named(&lines), "{lines}");
         let options = ClientOptions { timeout: Duration::from_millis(1_500), ..ClientOptions::default() };
-        let Err(error) = Client::connect(&socket, options) else { panic!("a stopped process accepts no client") };
+        let Err(error) = PolledClient::connect(&socket, options) else { panic!("a stopped process accepts no client") };
         assert!(matches!(error, ClientError::TimedOut { .. }) && is_named(&error.to_string()), "{error}");
         let lines = std::mem::take(&mut *said.lock().unwrap());
         assert!(lines.contains("waited_s=") && is_named(&lines), "{lines}");

@@ -2,8 +2,8 @@
 //! command.
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType, Outcome};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType, Outcome};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_log::LogError;
 use gapless_schema::Encoding;
@@ -42,8 +42,8 @@ fn start(directory: &Path) -> ServiceHost {
     ServiceHost::start(Count::default(), ServiceHostOptions::in_directory(directory)).unwrap()
 }
 
-fn connect(directory: &Path, timeout: Duration) -> Client {
-    Client::connect(directory.join("node.socket"), ClientOptions { timeout, ..ClientOptions::default() }).unwrap()
+fn connect(directory: &Path, timeout: Duration) -> PolledClient {
+    PolledClient::connect(directory.join("node.socket"), ClientOptions { timeout, ..ClientOptions::default() }).unwrap()
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn unknown_host_fails_at_once() {
     // The resolver may take some seconds.
     let (begun, timeout) = (Instant::now(), 3 * PATIENCE);
     let Err(error) =
-        Client::connect("tcp:no-such-host.invalid:1", ClientOptions { timeout, ..ClientOptions::default() })
+        PolledClient::connect("tcp:no-such-host.invalid:1", ClientOptions { timeout, ..ClientOptions::default() })
     else {
         panic!("an unknown host accepts a client")
     };
@@ -152,7 +152,7 @@ impl Service for GatedCounter {
     }
 }
 
-fn send(client: &mut Client, session: SessionKey, payload: &[u8]) -> Result<u64, ClientError> {
+fn send(client: &mut PolledClient, session: SessionKey, payload: &[u8]) -> Result<u64, ClientError> {
     client.send(session, COUNT, payload.len(), |buffer| {
         buffer.copy_from_slice(payload);
         Ok(payload.len())

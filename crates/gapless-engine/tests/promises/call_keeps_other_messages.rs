@@ -2,8 +2,8 @@
 //! client.
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_engine::{Context, Handlers, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use std::path::Path;
@@ -53,11 +53,11 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(*bytes.first_chunk().unwrap())
 }
 
-fn tell(client: &mut Client, session: SessionKey, length: u32) -> u64 {
+fn tell(client: &mut PolledClient, session: SessionKey, length: u32) -> u64 {
     number(&client.call(session, message(TELL), &length.to_le_bytes(), PATIENCE).unwrap().payload)
 }
 
-fn send(client: &mut Client, session: SessionKey, schema: u32) -> u64 {
+fn send(client: &mut PolledClient, session: SessionKey, schema: u32) -> u64 {
     let encode = |buffer: &mut [u8]| {
         buffer.copy_from_slice(&8u32.to_le_bytes());
         Ok(4)
@@ -65,7 +65,7 @@ fn send(client: &mut Client, session: SessionKey, schema: u32) -> u64 {
     client.send(session, message(schema), 4, encode).unwrap()
 }
 
-fn incoming(client: &mut Client, count: usize) -> Vec<(SessionKey, String)> {
+fn incoming(client: &mut PolledClient, count: usize) -> Vec<(SessionKey, String)> {
     let mut seen = Vec::new();
     let deadline = Instant::now() + PATIENCE;
     while seen.len() < count {
@@ -93,8 +93,8 @@ fn host(directory: &Path) -> ServiceHost {
     ServiceHost::start(Herald::default(), options).unwrap()
 }
 
-fn connect(directory: &Path) -> Client {
-    Client::connect(directory.join("node.socket"), ClientOptions::default()).unwrap()
+fn connect(directory: &Path) -> PolledClient {
+    PolledClient::connect(directory.join("node.socket"), ClientOptions::default()).unwrap()
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Replayed outputs are compared with the record, and a change of program is logged or refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_client::session_key::SessionKey;
-use gapless_client::{Client, ClientOptions};
+use gapless_client::{ClientOptions, PolledClient};
 use gapless_engine::{
     Context, EngineError, Handlers, OnOtherOutputs, OnOtherProgram, Reject, Service, ServiceHost, ServiceHostOptions,
 };
@@ -55,7 +55,7 @@ fn options(directory: &Path, program: &str) -> ServiceHostOptions {
     options
 }
 
-fn add(client: &mut Client, session: SessionKey, count: u64) -> u64 {
+fn add(client: &mut PolledClient, session: SessionKey, count: u64) -> u64 {
     let reply = (0..count).map(|_| client.call(session, ADD, &[1], TIMEOUT).unwrap()).last().unwrap();
     reply.payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

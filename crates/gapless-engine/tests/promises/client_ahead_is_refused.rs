@@ -1,8 +1,8 @@
 //! A host restored from an older copy cannot know it; a client with replies from lost frames can, and gets an error.
 
-use gapless_client::Client;
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, Incoming, MessageType};
+use gapless_client::PolledClient;
+use gapless_client::polled::{ClientOptions, Incoming, MessageType};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, directory_consistency};
 use gapless_schema::Encoding;
@@ -35,13 +35,13 @@ impl Service for Count {
     }
 }
 
-fn start(directory: &Path) -> (ServiceHost, Client) {
+fn start(directory: &Path) -> (ServiceHost, PolledClient) {
     let host = ServiceHost::start(Count::default(), ServiceHostOptions::in_directory(directory)).unwrap();
-    let client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    let client = PolledClient::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
     (host, client)
 }
 
-fn call(client: &mut Client, token: u128, count: u64, length: usize) -> u64 {
+fn call(client: &mut PolledClient, token: u128, count: u64, length: usize) -> u64 {
     let session = client.open_session(token, 4).unwrap();
     let mut counted = 0;
     for _ in 0..count {

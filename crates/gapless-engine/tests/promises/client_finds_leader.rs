@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::following_member::Follower;
-use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
+use gapless_client::polled::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_client::{Client, ClientError, Incoming, SessionKey};
+use gapless_client::{ClientError, Incoming, PolledClient, SessionKey};
 use gapless_engine::{Context, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
@@ -58,7 +58,7 @@ fn host(directory: &Path) -> ServiceHost {
     ServiceHost::start(NumberLog::default(), options).unwrap()
 }
 
-fn send(client: &mut Client, session: SessionKey, number: u64) -> u64 {
+fn send(client: &mut PolledClient, session: SessionKey, number: u64) -> u64 {
     let encode = |buffer: &mut [u8]| {
         buffer.copy_from_slice(&number.to_le_bytes());
         Ok(8)
@@ -66,7 +66,7 @@ fn send(client: &mut Client, session: SessionKey, number: u64) -> u64 {
     client.send(session, TYPE, 8, encode).unwrap()
 }
 
-fn collect(client: &mut Client, replies: &mut BTreeMap<u64, u64>) -> Result<usize, ClientError> {
+fn collect(client: &mut PolledClient, replies: &mut BTreeMap<u64, u64>) -> Result<usize, ClientError> {
     client.poll(1024, |incoming| match incoming {
         Incoming::Reply { reply, first, .. } => {
             assert!(first && reply.refusal.is_none(), "{reply:?}");
@@ -91,7 +91,7 @@ fn client_moves_to_the_next_leader() {
 
     let sockets: Vec<PathBuf> = ["b", "c", "a"].map(socket).to_vec();
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-    let mut client = Client::connect_any(&sockets, options).unwrap();
+    let mut client = PolledClient::connect_any(&sockets, options).unwrap();
     let session = client.open_session(9, 16).unwrap();
     assert_eq!(client.welcome().process_id, u64::from(std::process::id()));
     assert!(followers["b"].turned_away() > 0, "the client starts at a follower");
@@ -157,7 +157,7 @@ fn other_streams_member_is_skipped() {
     let sockets: Vec<PathBuf> = ["a", "b"].map(|name| StreamLayout::new(place(name)).node_socket()).to_vec();
     let first = host(&place("a"));
     let options = ClientOptions { timeout: Duration::from_secs(2), ..ClientOptions::default() };
-    let mut client = Client::connect_any(&sockets, options).unwrap();
+    let mut client = PolledClient::connect_any(&sockets, options).unwrap();
     let session = client.open_session(5, 4).unwrap();
     first.stop().unwrap();
     let other = host(&place("b"));
@@ -246,14 +246,14 @@ fn client_waits_for_its_only_member() {
         member.turned_away() > 0
     });
     let options = ClientOptions { timeout: Duration::from_secs(1), ..ClientOptions::default() };
-    let mut client = Client::connect(&socket, options.clone()).unwrap();
+    let mut client = PolledClient::connect(&socket, options.clone()).unwrap();
     let refused = client.open_session(8, 4).unwrap_err();
     assert!(matches!(refused, ClientError::NotLeader { .. } | ClientError::TimedOut { .. }), "{refused}");
 
     let opening = std::thread::spawn({
         let socket = socket.clone();
         move || {
-            let mut client = Client::connect(&socket, ClientOptions { timeout: PATIENCE, ..options }).unwrap();
+            let mut client = PolledClient::connect(&socket, ClientOptions { timeout: PATIENCE, ..options }).unwrap();
             client.open_session(9, 4).map(|key| client.next_session_seq(key))
         }
     });

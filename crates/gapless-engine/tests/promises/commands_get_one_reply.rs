@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use gapless_transport::Tier;
@@ -48,7 +48,7 @@ fn message() -> MessageType {
     MessageType { schema: ADD, encoding: Encoding::Opaque }
 }
 
-fn add(client: &mut Client, session: SessionKey, number: u64) -> u64 {
+fn add(client: &mut PolledClient, session: SessionKey, number: u64) -> u64 {
     client
         .send(session, message(), 8, |buffer| {
             buffer.copy_from_slice(&number.to_le_bytes());
@@ -57,7 +57,7 @@ fn add(client: &mut Client, session: SessionKey, number: u64) -> u64 {
         .unwrap()
 }
 
-fn next_reply(client: &mut Client) -> (u64, Result<u64, String>, bool) {
+fn next_reply(client: &mut PolledClient) -> (u64, Result<u64, String>, bool) {
     let deadline = Instant::now() + PATIENCE;
     let mut found = None;
     while found.is_none() {
@@ -112,7 +112,7 @@ fn restart_continues_the_state() {
             };
             let host = ServiceHost::start(Adder::default(), options()).unwrap();
             let path = host.socket_path().unwrap().to_owned();
-            let mut client = Client::connect(&path, ClientOptions::default()).unwrap();
+            let mut client = PolledClient::connect(&path, ClientOptions::default()).unwrap();
             let session = client.open_session(9, 4).unwrap();
             let mut last = 0;
             for number in 1..=100 {
@@ -220,7 +220,7 @@ fn reconnect_counts_no_refusal() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-    let mut client = Client::connect(directory.path().join("node.socket"), options).unwrap();
+    let mut client = PolledClient::connect(directory.path().join("node.socket"), options).unwrap();
     let sessions: Vec<_> = (1..=8).map(|token| client.open_session(token, 4).unwrap()).collect();
     client.reconnect().unwrap();
     for session in sessions {

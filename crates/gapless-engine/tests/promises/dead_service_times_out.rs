@@ -1,11 +1,11 @@
 //! A client or node that polls without `wait` detects after about 50 ms that its service or sequencer is gone, even
 //! with few polls.
 
-use gapless_client::client::ClientOptions;
 use gapless_client::node::{
     NodeEvent, NodeState, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions,
 };
-use gapless_client::{Client, ClientError};
+use gapless_client::polled::ClientOptions;
+use gapless_client::{ClientError, PolledClient};
 use gapless_engine::{Handlers, Service, ServiceHost, ServiceHostOptions};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
@@ -40,7 +40,7 @@ fn polls_until(mut poll: impl FnMut() -> bool) -> u32 {
 fn polling_client_detects_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Idle, ServiceHostOptions::in_directory(directory.path())).unwrap();
-    let mut client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    let mut client = PolledClient::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
     client.open_session(1, 4).unwrap();
     client.poll(16, |_| {}).unwrap();
     host.stop().unwrap();

@@ -5,9 +5,9 @@
 
 use gapless_agent::Now;
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::polled::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberRole;
 use gapless_engine::store::{Counter, Queue, Store, StoreLimits, StoreObject, Transaction};
@@ -144,7 +144,7 @@ impl PolledMember {
         status.is_some_and(|status| status.consensus.role == MemberRole::Leader)
     }
 
-    fn connect(&self, token: u128) -> (Client, SessionKey) {
+    fn connect(&self, token: u128) -> (PolledClient, SessionKey) {
         let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
         let mut client = self.replica.lock().unwrap().connect(options).unwrap();
         let session = client.open_session(token, 16).unwrap();
@@ -185,9 +185,9 @@ fn files(root: &Path, count: usize) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (1..=count).map(of).unzip()
 }
 
-fn connect(sockets: &[PathBuf]) -> (Client, SessionKey) {
+fn connect(sockets: &[PathBuf]) -> (PolledClient, SessionKey) {
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-    let mut client = Client::connect_any(sockets, options).unwrap();
+    let mut client = PolledClient::connect_any(sockets, options).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
     (client, session)
 }

@@ -1,8 +1,8 @@
 //! A service made by the attribute: replies with and without a refusal, the context, versions, and a restart from its
 //! snapshot and from its journal.
 
-use gapless_client::client::ClientOptions;
-use gapless_client::{Client, SessionKey};
+use gapless_client::polled::ClientOptions;
+use gapless_client::{PolledClient, SessionKey};
 use gapless_engine::{Context, Service as _, ServiceHost, ServiceHostOptions};
 use gapless_message::{Message, State};
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ impl Ledger {
     }
 }
 
-fn start(directory: &Path) -> (ServiceHost, Client, SessionKey) {
+fn start(directory: &Path) -> (ServiceHost, PolledClient, SessionKey) {
     let host = ServiceHost::start(Ledger::default(), ServiceHostOptions::in_directory(directory)).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(1, 16).unwrap();
@@ -90,11 +90,11 @@ fn methods_are_commands() {
     assert_eq!(Ledger::versions(), 1..=3);
     let directory = tempfile::tempdir().unwrap();
     let (host, mut client, session) = start(directory.path());
-    let deposit = |client: &mut Client, account, amount| {
+    let deposit = |client: &mut PolledClient, account, amount| {
         client.call_request(session, &Deposit { account, amount }, PATIENCE).unwrap().unwrap();
     };
     deposit(&mut client, 1, 100);
-    let transfer = |client: &mut Client, session, to, amount| {
+    let transfer = |client: &mut PolledClient, session, to, amount| {
         client.call_request(session, &Transfer { from: 1, to, amount }, PATIENCE).unwrap()
     };
     assert_eq!(transfer(&mut client, session, 2, 30), Err(NotBooked::NoAccount(2)));

@@ -1,7 +1,7 @@
 //! States derived by serde: snapshots name their program, version and fields; an upgrade reads older ones; an unordered
 //! collection behind the attribute is found at the next start.
 
-use gapless_client::client::ClientOptions;
+use gapless_client::polled::ClientOptions;
 use gapless_engine::fold::{CheckSnapshots, Policy};
 use gapless_engine::{Context, EngineError, Handlers, Service, ServiceHost, ServiceHostOptions};
 use gapless_message::state::{self, OldState};

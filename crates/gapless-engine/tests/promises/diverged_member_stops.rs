@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use crate::replicas::{Caller, Cluster, wait};
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_schema::Encoding;
 use std::sync::Arc;

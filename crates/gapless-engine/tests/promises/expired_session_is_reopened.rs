@@ -2,7 +2,7 @@
 
 use crate::attacked::{ADD, PATIENCE, call, connect, message, options, start};
 use gapless_client::ClientError;
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_engine::ServiceHostOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ fn of_short_sessions(directory: &Path) -> ServiceHostOptions {
     ServiceHostOptions { session_expiry: Duration::from_millis(50), ..options(directory) }
 }
 
-fn expire(client: &mut Client, session: SessionKey) {
+fn expire(client: &mut PolledClient, session: SessionKey) {
     let deadline = Instant::now() + PATIENCE;
     loop {
         std::thread::sleep(Duration::from_millis(200));
@@ -24,7 +24,7 @@ fn expire(client: &mut Client, session: SessionKey) {
 }
 
 /// On a slow machine it may expire at once too.
-fn open_again(client: &mut Client, lost: SessionKey) -> SessionKey {
+fn open_again(client: &mut PolledClient, lost: SessionKey) -> SessionKey {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let again = client.open_session(7, 4).unwrap();

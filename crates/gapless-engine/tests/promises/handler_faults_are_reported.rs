@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
-use gapless_client::client::ClientOptions;
-use gapless_client::{Client, ClientError};
+use gapless_client::polled::ClientOptions;
+use gapless_client::{ClientError, PolledClient};
 use gapless_engine::interruption::{
     InterruptedFrame, InterruptedSpeculation, interrupted_at, interrupted_speculation_at,
 };
@@ -121,7 +121,7 @@ fn shared_memory_gets_the_reason() {
     // The process may continue: new clients are refused.
     let options = ClientOptions { timeout: std::time::Duration::from_millis(20), ..ClientOptions::default() };
     let socket = place.join("node.socket");
-    let said = Client::connect(&socket, options.clone()).err().unwrap().to_string();
+    let said = PolledClient::connect(&socket, options.clone()).err().unwrap().to_string();
     assert!(said.contains("it has failed: agent ") && said.contains("a handler with a bug"), "{said}");
     host.stop().unwrap_err();
     let said = late.call(late_key, message(ADD), &[1], options.timeout).unwrap_err().to_string();
@@ -142,7 +142,7 @@ fn faults_become_dead_letters() {
     let host = start(lenient());
     let mut client = connect(place);
     let key = client.open_session(5, 8).unwrap();
-    let refusal = |client: &mut gapless_client::Client, schema| match call(client, key, schema, b"?") {
+    let refusal = |client: &mut gapless_client::PolledClient, schema| match call(client, key, schema, b"?") {
         Err(ClientError::Refused { code, reason, .. }) => (code, reason),
         other => panic!("a refusal is expected, not {other:?}"),
     };

@@ -5,12 +5,12 @@
 
 use crate::attacked::*;
 use gapless_client::ClientError;
-use gapless_client::{Client, Incoming};
+use gapless_client::{Incoming, PolledClient};
 use gapless_engine::ServiceHostOptions;
 use gapless_transport::Tier;
 use std::time::{Duration, Instant};
 
-fn repeated(client: &mut Client, key: gapless_client::SessionKey, number: u64) -> Vec<u8> {
+fn repeated(client: &mut PolledClient, key: gapless_client::SessionKey, number: u64) -> Vec<u8> {
     client.repeat(key, number).unwrap();
     let deadline = Instant::now() + PATIENCE;
     loop {

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::{PATIENCE, message};
-use gapless_client::client::ClientOptions;
-use gapless_client::{Client, SessionKey};
+use gapless_client::polled::ClientOptions;
+use gapless_client::{PolledClient, SessionKey};
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_transport::token::random_token;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn pairs(bytes: &[u8]) -> Vec<[u64; 2]> {
 
 struct TestHost {
     host: ServiceHost,
-    client: Client,
+    client: PolledClient,
     session: SessionKey,
 }
 

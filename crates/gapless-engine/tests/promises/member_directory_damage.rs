@@ -8,7 +8,7 @@ use crate::damages::{
 };
 use gapless_agent::Now;
 use gapless_client::Incoming;
-use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::polled::{ClientOptions, MessageType};
 use gapless_client::replay_merge::ReplayRead;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;

@@ -4,7 +4,7 @@
 
 use crate::attacked::{PATIENCE, call, connect, message, options};
 use gapless_client::ClientError;
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_engine::store::Store;
 use gapless_engine::{
     Context, EngineError, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, StateHandlers, StateService,
@@ -46,7 +46,7 @@ impl StateService for StateReplicated {
     }
 }
 
-fn repeated(client: &mut Client, key: SessionKey) -> BTreeMap<u64, bool> {
+fn repeated(client: &mut PolledClient, key: SessionKey) -> BTreeMap<u64, bool> {
     (1..=3).for_each(|number| client.repeat(key, number).unwrap());
     let (mut found, deadline) = (BTreeMap::new(), Instant::now() + PATIENCE);
     while found.len() < 3 {

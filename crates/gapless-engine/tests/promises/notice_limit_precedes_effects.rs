@@ -1,8 +1,8 @@
 //! A handler that exceeds a session's 1,024 unacknowledged notices gets an error at once, so that sending first and
 //! changing the state afterwards has no effect.
 
-use gapless_client::client::{ClientOptions, Incoming, MessageType};
-use gapless_client::{Client, ClientError, SessionKey};
+use gapless_client::polled::{ClientOptions, Incoming, MessageType};
+use gapless_client::{ClientError, PolledClient, SessionKey};
 use gapless_engine::fold::{CheckRefusals, Policy};
 use gapless_engine::state::{StateHandlers, StateService};
 use gapless_engine::store::{Store, Transaction};
@@ -91,18 +91,23 @@ fn start(directory: &Path) -> ServiceHost {
     ServiceHost::start(Notifier::default(), options).unwrap()
 }
 
-fn connect(host: &ServiceHost, token: u128) -> (Client, SessionKey, u64) {
+fn connect(host: &ServiceHost, token: u128) -> (PolledClient, SessionKey, u64) {
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let key = client.open_session(token, 64).unwrap();
     let session = client.session_id(key).unwrap();
     (client, key, session)
 }
 
-fn call(client: &mut Client, key: SessionKey, message: MessageType, numbers: [u64; 2]) -> Result<Vec<u8>, ClientError> {
+fn call(
+    client: &mut PolledClient,
+    key: SessionKey,
+    message: MessageType,
+    numbers: [u64; 2],
+) -> Result<Vec<u8>, ClientError> {
     client.call(key, message, &numbers.map(u64::to_le_bytes).concat(), PATIENCE).map(|reply| reply.payload)
 }
 
-fn ask(client: &mut Client, key: SessionKey, session: u64) -> [u64; 3] {
+fn ask(client: &mut PolledClient, key: SessionKey, session: u64) -> [u64; 3] {
     let said = call(client, key, ASK, [session, 0]).unwrap();
     [0, 8, 16].map(|at| u64::from_le_bytes(said[at..at + 8].try_into().unwrap()))
 }

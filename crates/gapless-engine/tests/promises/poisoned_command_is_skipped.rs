@@ -5,8 +5,8 @@
 
 use crate::replicas::{Cluster, PATIENCE, wait};
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_cluster::config::service::with_skip;
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;
@@ -55,7 +55,12 @@ struct Answers {
     refusals: Vec<(u64, String)>,
 }
 
-fn turn(client: &mut Client, session: SessionKey, sent: &mut u64, answers: &mut Answers) -> Result<(), ClientError> {
+fn turn(
+    client: &mut PolledClient,
+    session: SessionKey,
+    sent: &mut u64,
+    answers: &mut Answers,
+) -> Result<(), ClientError> {
     while *sent < COMMANDS && client.can_send(session) {
         let number = *sent + 1;
         let encode = |buffer: &mut [u8]| {
@@ -86,7 +91,7 @@ fn poisoned_command_is_skipped() {
     let mut cluster = Cluster::new(3, "");
     (1..=3).for_each(|member| cluster.start(member, Sum::default()).unwrap());
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-    let mut client = Client::connect_any(&cluster.sockets(), options).unwrap();
+    let mut client = PolledClient::connect_any(&cluster.sockets(), options).unwrap();
     let session = client.open_session(random_token(), 8).unwrap();
     let (mut sent, mut answers) = (0, Answers::default());
     // Two members release it, so the third may not learn of it.
@@ -142,7 +147,7 @@ fn cluster_fixes_its_fault_rules() {
     let mut cluster = Cluster::new(3, "[service]\non_panic = \"dead-letter\"\n");
     (1..=3).for_each(|member| cluster.start(member, Sum::default()).unwrap());
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-    let mut client = Client::connect_any(&cluster.sockets(), options).unwrap();
+    let mut client = PolledClient::connect_any(&cluster.sockets(), options).unwrap();
     let session = client.open_session(random_token(), 8).unwrap();
     let (mut sent, mut answers) = (0, Answers::default());
     wait("all replies", || {

@@ -1,8 +1,8 @@
 //! A writer of transactions may postpone a command: its session waits in order, other sessions continue.
 
 use gapless_agent::Waker;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransactions, WriterParts, write_done};
 use gapless_engine::{ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
@@ -104,7 +104,7 @@ fn start<W: Transactions + 'static>(
     ServiceHost::start_transactions(ran.clone(), make_writer, ServiceHostOptions::in_memory()).unwrap()
 }
 
-fn send_all(client: &mut Client, sessions: &[SessionKey], last: u64, random: &mut Random) {
+fn send_all(client: &mut PolledClient, sessions: &[SessionKey], last: u64, random: &mut Random) {
     let (mut next, mut answered) = (vec![1; sessions.len()], vec![0; sessions.len()]);
     let mut moved = Instant::now();
     while answered.iter().any(|number| *number < last) {

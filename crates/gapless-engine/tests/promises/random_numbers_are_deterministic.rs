@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientOptions;
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::fold::NoSink;
 use gapless_engine::recovery::replay_copy;
 use gapless_engine::store::{Counter, Store};

@@ -1,8 +1,8 @@
 //! A handler that changes the state and then refuses misinforms its client; if configured, the host detects that and
 //! stops.
 
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{PolledClient, SessionKey};
 use gapless_engine::fold::{CheckRefusals, Policy};
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
@@ -57,16 +57,16 @@ impl Service for Sum {
     }
 }
 
-fn start(directory: &Path, check_refusals: CheckRefusals, ballast: usize) -> (ServiceHost, Client, SessionKey) {
+fn start(directory: &Path, check_refusals: CheckRefusals, ballast: usize) -> (ServiceHost, PolledClient, SessionKey) {
     let mut options = ServiceHostOptions::in_directory(directory);
     options.policy = Policy { check_refusals, ..Policy::default() };
     let host = ServiceHost::start(Sum { sum: 0, ballast: vec![1; ballast] }, options).unwrap();
-    let mut client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    let mut client = PolledClient::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
     let session = client.open_session(1, 4).unwrap();
     (host, client, session)
 }
 
-fn call(client: &mut Client, session: SessionKey, schema: u32, number: u8) -> bool {
+fn call(client: &mut PolledClient, session: SessionKey, schema: u32, number: u8) -> bool {
     let message = MessageType { schema, encoding: Encoding::Opaque };
     // A host that has stopped at an odd number does not reply.
     let patience = if schema == LATE && number % 2 == 1 { Duration::from_secs(2) } else { PATIENCE };

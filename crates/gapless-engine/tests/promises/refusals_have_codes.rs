@@ -1,8 +1,8 @@
 //! A refusal's application code reaches the client, also when the command is repeated after a restart.
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, Incoming};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{Incoming, PolledClient};
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
@@ -40,7 +40,7 @@ fn start(directory: &Path) -> ServiceHost {
 fn client_gets_the_refusal_code() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
-    let mut client = Client::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
+    let mut client = PolledClient::connect(host.socket_path().unwrap(), ClientOptions::default()).unwrap();
     let session = client.open_session(1, 4).unwrap();
     let refused = client.call(session, ORDER, b"a lamp", PATIENCE).unwrap_err();
     assert_eq!(refused.to_string(), format!("refused (Rejected {OUT_OF_STOCK}): no lamp is left"));

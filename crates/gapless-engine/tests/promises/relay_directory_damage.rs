@@ -5,8 +5,8 @@ use crate::damages::{
     Damage, PATIENCE, Row, Share, case_name, check_against_page, copy, files, flip, newest_history_slot, other_boot,
     put_other, truncate,
 };
-use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_client::replay_merge::ReplayRead;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::descriptor::ParsedFileName;

@@ -2,9 +2,9 @@
 //! number. Queries append no frames.
 
 use crate::replicas::{Cluster, PATIENCE};
-use gapless_client::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_client::polled::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
 use gapless_client::session_key::CommandNumber;
-use gapless_client::{Client, ClientError, Incoming, SessionKey};
+use gapless_client::{ClientError, Incoming, PolledClient, SessionKey};
 use gapless_engine::{Context, Handlers, OUTPUT_LENGTH_MAX, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use gapless_testkit::ports::free_address;
@@ -57,11 +57,11 @@ impl Service for Sum {
     }
 }
 
-fn send(client: &mut Client, key: SessionKey, message: MessageType, length: usize) -> u64 {
+fn send(client: &mut PolledClient, key: SessionKey, message: MessageType, length: usize) -> u64 {
     client.send(key, message, length, |_| Ok(length)).unwrap()
 }
 
-fn outcome(client: &mut Client, key: SessionKey, number: u64) -> Outcome {
+fn outcome(client: &mut PolledClient, key: SessionKey, number: u64) -> Outcome {
     client.outcome(key, number, PATIENCE).unwrap()
 }
 
@@ -73,7 +73,7 @@ fn sum(outcome: &Outcome) -> u64 {
     }
 }
 
-fn take_notices(client: &mut Client, key: SessionKey, count: u64) {
+fn take_notices(client: &mut PolledClient, key: SessionKey, count: u64) {
     let (mut notices, deadline) = (0, Instant::now() + PATIENCE);
     while notices < count || client.in_flight(key) > 0 {
         assert!(Instant::now() < deadline, "{notices} of {count} notices have come");
@@ -84,7 +84,7 @@ fn take_notices(client: &mut Client, key: SessionKey, count: u64) {
 }
 
 /// One command of each kind; the last number is 9. Exits without taking the replies.
-fn send_and_exit(mut client: Client) -> SavedSession {
+fn send_and_exit(mut client: PolledClient) -> SavedSession {
     let key = client.resume_session(&SavedSession::new(random_token(), WINDOW)).unwrap();
     let saved = client.saved_session(key).unwrap();
     assert_eq!(send(&mut client, key, ADD, 5), 1);
@@ -99,7 +99,7 @@ fn send_and_exit(mut client: Client) -> SavedSession {
     SavedSession::from_bytes(&saved.to_bytes()).unwrap()
 }
 
-fn check_outcomes(client: &mut Client, saved: &SavedSession) -> SessionKey {
+fn check_outcomes(client: &mut PolledClient, saved: &SavedSession) -> SessionKey {
     let key = client.resume_session(saved).unwrap();
     assert_eq!(client.next_session_seq(key), Some(10));
     for _ in 0..2 {
@@ -123,11 +123,11 @@ fn check_outcomes(client: &mut Client, saved: &SavedSession) -> SessionKey {
     key
 }
 
-fn numbered(client: &Client, key: SessionKey, session_seq: u64) -> CommandNumber {
+fn numbered(client: &PolledClient, key: SessionKey, session_seq: u64) -> CommandNumber {
     CommandNumber { session: client.session_id(key).unwrap(), session_seq }
 }
 
-fn check_replaced_replies(client: &mut Client, key: SessionKey) {
+fn check_replaced_replies(client: &mut PolledClient, key: SessionKey) {
     for (number, total) in (10..13).zip(10_017..) {
         client.send_as(key, numbered(client, key, number), ADD, &[1]).unwrap();
         assert_eq!(sum(&outcome(client, key, number)), total);
@@ -155,7 +155,7 @@ fn check_replaced_replies(client: &mut Client, key: SessionKey) {
     assert!(matches!(never, Err(ClientError::NotSent { session_seq: 13, next_session_seq: 13, .. })), "{never:?}");
 }
 
-fn check_resending(connect: &mut dyn FnMut() -> Client) {
+fn check_resending(connect: &mut dyn FnMut() -> PolledClient) {
     let mut client = connect();
     let key = client.resume_session(&SavedSession::new(random_token(), WINDOW)).unwrap();
     let saved = client.saved_session(key).unwrap();
@@ -205,8 +205,8 @@ fn host(directory: &Path) -> ServiceHost {
     ServiceHost::start(Sum::default(), options).unwrap()
 }
 
-fn connect(directory: &Path) -> Client {
-    Client::connect(directory.join("node.socket"), options()).unwrap()
+fn connect(directory: &Path) -> PolledClient {
+    PolledClient::connect(directory.join("node.socket"), options()).unwrap()
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn outcomes_after_leader_change() {
         cluster.start(member, Sum::default()).unwrap();
     }
     let addresses: Vec<_> = ports.iter().map(|port| format!("tcp:{port}")).collect();
-    let connect = || Client::connect_any(&addresses, options()).unwrap();
+    let connect = || PolledClient::connect_any(&addresses, options()).unwrap();
     cluster.leader();
     let saved = send_and_exit(connect());
     let mut client = connect();

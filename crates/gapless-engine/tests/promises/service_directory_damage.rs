@@ -6,8 +6,8 @@ use crate::damages::{
     Damage, PATIENCE, Row, Share, case_name, check_against_page, copy, files, flip, newest_history_slot, other_boot,
     put, put_other, truncate,
 };
-use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::node::{SharedMemoryOptions, StreamNode, StreamNodeOptions};
+use gapless_client::polled::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::{
     Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, directory_consistency, output_record,

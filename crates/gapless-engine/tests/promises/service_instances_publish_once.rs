@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_engine::context::Context;
 use gapless_engine::{Handlers, Reject, Service, StreamService, StreamServiceOptions};
 use gapless_schema::{EncodeError, Encoding};

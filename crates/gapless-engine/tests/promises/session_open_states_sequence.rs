@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::{Agent, Counters, Now, Waker};
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_engine::dead_letters::DeadLetters;
 use gapless_engine::executor::{Executor, ExecutorCounters, ExecutorLinks, ReplyDelivery, StopPosition};
 use gapless_engine::recovery::RecoverySummary;
@@ -103,7 +103,7 @@ impl Member {
         Self { ingress, executor, window, releaser, appended, acceptor }
     }
 
-    fn connect(&self) -> Client {
+    fn connect(&self) -> PolledClient {
         self.acceptor.client(ClientOptions::default()).unwrap()
     }
 
@@ -118,7 +118,7 @@ impl Member {
     }
 }
 
-fn opened(client: &mut Client, session: SessionKey) -> Option<u64> {
+fn opened(client: &mut PolledClient, session: SessionKey) -> Option<u64> {
     let mut is_opened = false;
     client
         .poll(64, |incoming| match incoming {
@@ -130,7 +130,7 @@ fn opened(client: &mut Client, session: SessionKey) -> Option<u64> {
     is_opened.then(|| client.next_session_seq(session).unwrap())
 }
 
-fn leader() -> (Member, Client) {
+fn leader() -> (Member, PolledClient) {
     let mut member = Member::new();
     member.ingress.lead(1).unwrap();
     let mut client = member.connect();

@@ -7,8 +7,8 @@
 use crate::attacked::{ADD, Adder, PATIENCE, add, call, connect, failure, message, options};
 use gapless_agent::PlanKind;
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, OwnedReply};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::polled::{ClientOptions, OwnedReply};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_engine::store::{Counter, Map, Store, StoreLimits, Transaction};
 use gapless_engine::{
     Context, EngineError, OnPanic, OnUnhandled, Policy, Reject, ServiceHost, ServiceHostOptions, StateHandlers,
@@ -119,11 +119,11 @@ fn payload(what: u8, number: u64, filling: &[u8]) -> Vec<u8> {
     [&[what], &number.to_le_bytes()[..], filling].concat()
 }
 
-fn act(client: &mut Client, key: SessionKey, what: u8, number: u64) -> Result<OwnedReply, ClientError> {
+fn act(client: &mut PolledClient, key: SessionKey, what: u8, number: u64) -> Result<OwnedReply, ClientError> {
     call(client, key, DO, &payload(what, number, b""))
 }
 
-fn ask(client: &mut Client, key: SessionKey) -> [u64; 3] {
+fn ask(client: &mut PolledClient, key: SessionKey) -> [u64; 3] {
     let said = act(client, key, ASK, 0).unwrap().payload;
     [0, 8, 16].map(|at| u64::from_le_bytes(said[at..at + 8].try_into().unwrap()))
 }
@@ -135,11 +135,11 @@ fn refusal(outcome: Result<OwnedReply, ClientError>) -> (RefusalCode, u64, Strin
     }
 }
 
-fn last_number(client: &Client, key: SessionKey) -> u64 {
+fn last_number(client: &PolledClient, key: SessionKey) -> u64 {
     client.next_session_seq(key).unwrap() - 1
 }
 
-fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
+fn repeated(client: &mut PolledClient, key: SessionKey, number: u64) -> Vec<u8> {
     client.repeat(key, number).unwrap();
     let mut found = None;
     until_some("the reply comes again", || {
@@ -156,7 +156,7 @@ fn repeated(client: &mut Client, key: SessionKey, number: u64) -> Vec<u8> {
     })
 }
 
-fn noticed(client: &mut Client) -> Vec<u8> {
+fn noticed(client: &mut PolledClient) -> Vec<u8> {
     let mut found = None;
     until_some("a notice comes", || {
         let poll = client.poll(64, |incoming| {
@@ -169,7 +169,7 @@ fn noticed(client: &mut Client) -> Vec<u8> {
     })
 }
 
-fn check_command_promises(host: &ServiceHost, client: &mut Client, runs: &AtomicU64) {
+fn check_command_promises(host: &ServiceHost, client: &mut PolledClient, runs: &AtomicU64) {
     let key = client.open_session(random_token(), 8).unwrap();
     let empty = host.state_hash().unwrap();
     let (first, number) = (act(client, key, KEEP, 1).unwrap(), last_number(client, key));
@@ -329,7 +329,7 @@ fn kill_keeps_answered_commands() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();
     let (mut answered, mut last) = (BTreeMap::new(), None);
-    let mut client: Option<(Client, SessionKey)> = None;
+    let mut client: Option<(PolledClient, SessionKey)> = None;
     for life in 0..4 {
         let mut command = this_program();
         command.args(["--exact", "single_node_replicated_state::victim"]).env(VICTIM_DIRECTORY, place);
@@ -339,7 +339,7 @@ fn kill_keeps_answered_commands() {
             None => {
                 let options = || ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
                 let mut first =
-                    until_some("a connection", || Client::connect(place.join("node.socket"), options()).ok());
+                    until_some("a connection", || PolledClient::connect(place.join("node.socket"), options()).ok());
                 let key = first.open_session(5, 8).unwrap();
                 client = Some((first, key));
             }

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
-use gapless_client::client::ClientOptions;
-use gapless_client::{Client, ClientError, Incoming};
+use gapless_client::polled::ClientOptions;
+use gapless_client::{ClientError, Incoming, PolledClient};
 use gapless_log::LogError;
 use gapless_transport::RingSizes;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn slow_client_gets_all_replies() {
     let node = start(options(place));
     let link = RingSizes { command_ring_bytes: 1 << 16, reply_ring_bytes: 1 << 14 };
     let slow_options = ClientOptions { link, timeout: PATIENCE, ..ClientOptions::default() };
-    let mut slow = Client::connect(place.join("node.socket"), slow_options).unwrap();
+    let mut slow = PolledClient::connect(place.join("node.socket"), slow_options).unwrap();
     let slow_key = slow.open_session(5, 64).unwrap();
     let numbers: Vec<u64> = (0..64).map(|_| send(&mut slow, slow_key, FILL, &2000u32.to_le_bytes())).collect();
 
@@ -57,7 +57,7 @@ fn late_reader_misses_no_reply() {
     let node = start(options(place));
     let link = RingSizes { command_ring_bytes: 1 << 20, reply_ring_bytes: 1 << 14 };
     let late_options = ClientOptions { link, timeout: PATIENCE, ..ClientOptions::default() };
-    let mut late = Client::connect(place.join("node.socket"), late_options).unwrap();
+    let mut late = PolledClient::connect(place.join("node.socket"), late_options).unwrap();
     let deadline = Instant::now() + PATIENCE;
     let until_there_is_room = |attempt: &mut dyn FnMut() -> Result<(), ClientError>| {
         while let Err(error) = attempt() {

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
-use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::node::{NodeLink, Start, TcpLink, TcpOptions};
-use gapless_client::{Client, ClientError};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{ClientError, PolledClient};
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
@@ -66,9 +66,9 @@ fn cluster(count: usize) -> (Cluster, Vec<SocketAddr>) {
     (cluster, ports)
 }
 
-fn connect(ports: &[SocketAddr], credentials: Credentials) -> Result<Client, ClientError> {
+fn connect(ports: &[SocketAddr], credentials: Credentials) -> Result<PolledClient, ClientError> {
     let addresses: Vec<_> = ports.iter().map(|port| format!("tcp:{port}")).collect();
-    Client::connect_any(&addresses, ClientOptions { timeout: PATIENCE, credentials, ..ClientOptions::default() })
+    PolledClient::connect_any(&addresses, ClientOptions { timeout: PATIENCE, credentials, ..ClientOptions::default() })
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn bad_connections_get_a_reason() {
     let mut caller = Caller::over(connect(&ports, credentials("teller", "sesame")).unwrap(), TYPE);
     caller.call_more(&mut cluster, 10);
 
-    let reason = |outcome: Result<Client, ClientError>| match outcome {
+    let reason = |outcome: Result<PolledClient, ClientError>| match outcome {
         Err(ClientError::Transport(TransportError::Handshake { reason, .. })) => reason,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("the connection is accepted"),
@@ -120,7 +120,7 @@ fn bad_connections_get_a_reason() {
     assert!(reason(connect(&ports, Credentials::BLANK)).contains("not known here"));
     let identity = StreamIdentity { stream_id: 77, incarnation: 0 };
     let options = ClientOptions { identity, credentials: credentials("teller", "sesame"), ..ClientOptions::default() };
-    assert!(reason(Client::connect_any(&[format!("tcp:{}", ports[0])], options)).contains("this is stream"));
+    assert!(reason(PolledClient::connect_any(&[format!("tcp:{}", ports[0])], options)).contains("this is stream"));
 
     let username = Field::new("teller").unwrap();
     let options =
@@ -158,7 +158,7 @@ fn bad_connections_get_a_reason() {
         connect(&[address], Credentials::BLANK),
         Err(ClientError::Transport(TransportError::System { .. }))
     ));
-    let wrong = Client::connect_any(&["tcp:nowhere.invalid:1"], ClientOptions::default());
+    let wrong = PolledClient::connect_any(&["tcp:nowhere.invalid:1"], ClientOptions::default());
     assert!(matches!(wrong, Err(ClientError::Transport(TransportError::System { .. }))));
     caller.call_more(&mut cluster, 10);
 }

@@ -4,7 +4,7 @@
 
 use crate::attacked::{PATIENCE, message};
 use gapless_agent::PlanKind;
-use gapless_client::client::ClientOptions;
+use gapless_client::polled::ClientOptions;
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions, Threads};
 use gapless_transport::token::random_token;
 use std::time::Duration;

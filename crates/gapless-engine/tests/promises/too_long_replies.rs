@@ -2,8 +2,8 @@
 //! its reply is too long".
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{PolledClient, SessionKey};
 use gapless_engine::fold::{NoSink, Policy};
 use gapless_engine::recovery::replay_copy;
 use gapless_engine::{Context, Handlers, OUTPUT_LENGTH_MAX, Service, ServiceHost, ServiceHostOptions};
@@ -49,12 +49,12 @@ impl Service for Verbose {
     }
 }
 
-fn connect(host: &ServiceHost, reply_ring_bytes: usize) -> Client {
+fn connect(host: &ServiceHost, reply_ring_bytes: usize) -> PolledClient {
     let link = RingSizes { reply_ring_bytes, ..RingSizes::default() };
-    Client::connect(host.socket_path().unwrap(), ClientOptions { link, ..ClientOptions::default() }).unwrap()
+    PolledClient::connect(host.socket_path().unwrap(), ClientOptions { link, ..ClientOptions::default() }).unwrap()
 }
 
-fn ask(client: &mut Client, session: SessionKey, length: usize) -> Result<Vec<u8>, ClientError> {
+fn ask(client: &mut PolledClient, session: SessionKey, length: usize) -> Result<Vec<u8>, ClientError> {
     client.call(session, ASK, &(length as u32).to_le_bytes(), PATIENCE).map(|reply| reply.payload)
 }
 

@@ -1,8 +1,8 @@
 //! Typed commands: a reply or a refusal of the service's own types; clients and services of other versions; types that
 //! differ.
 
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, ClientError, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{ClientError, PolledClient, SessionKey};
 use gapless_engine::fold::{NoSink, Policy};
 use gapless_engine::recovery::replay_copy;
 use gapless_engine::state::{StateHandlers, StateService};
@@ -193,14 +193,14 @@ impl<G: Generation> Service for Hall<G> {
     }
 }
 
-fn start<G: Generation>(options: ServiceHostOptions) -> (ServiceHost, Client, SessionKey) {
+fn start<G: Generation>(options: ServiceHostOptions) -> (ServiceHost, PolledClient, SessionKey) {
     let host = ServiceHost::start(Hall::<G>::default(), options).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(1, 16).unwrap();
     (host, client, session)
 }
 
-fn ask<R: Request>(client: &mut Client, session: SessionKey, request: &R) -> Result<R::Reply, R::Refusal> {
+fn ask<R: Request>(client: &mut PolledClient, session: SessionKey, request: &R) -> Result<R::Reply, R::Refusal> {
     client.call_request(session, request, PATIENCE).unwrap()
 }
 
@@ -232,7 +232,7 @@ fn polled_answers_are_typed() {
     gapless_testkit::wait::until("three answers", || {
         client
             .poll(usize::MAX, |incoming| {
-                if let gapless_client::client::Incoming::Reply { reply, .. } = incoming {
+                if let gapless_client::polled::Incoming::Reply { reply, .. } = incoming {
                     assert!(
                         matches!(reply.answer::<Left>(), Err(ClientError::Decode { .. })),
                         "it is no answer to Left"
@@ -363,7 +363,7 @@ fn upgraded_client_reads_old_reply() {
     let (host, mut client, session) = start::<New>(ServiceHostOptions::in_memory());
     assert_eq!(ask(&mut client, session, &old::Take { seats: 40 }), Ok(old::Taken::Seats { left: 60 }));
     let outcome = client.outcome(session, 1, PATIENCE).unwrap();
-    let gapless_client::client::Outcome::Done(reply) = outcome else { panic!("{outcome:?}") };
+    let gapless_client::polled::Outcome::Done(reply) = outcome else { panic!("{outcome:?}") };
     assert_eq!(reply.answer::<new::Take>().unwrap(), Ok(new::Taken::Seats { left: 60 }));
     assert_eq!(reply.answer::<old::Take>().unwrap(), Ok(old::Taken::Seats { left: 60 }));
     assert!(matches!(reply.answer::<other::Take>(), Err(ClientError::Decode { .. })));

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
 use crate::replicas::{Caller, Cluster, PATIENCE, wait};
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_cluster::member::requests::{AdminCommand, AdminOutcome};
 use gapless_engine::{Context, EngineError, Handlers, Reject, Service};
 use gapless_schema::Encoding;

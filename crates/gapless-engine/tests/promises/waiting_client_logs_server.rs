@@ -1,8 +1,8 @@
 //! Once a second at first: for a service that is gone, and one that does not reply.
 
 use crate::warnings::Warnings;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, ClientError};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{ClientError, PolledClient};
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ fn waiting_client_logs_service() {
     let (directory, gate) = (tempfile::tempdir().unwrap(), Arc::<Mutex<()>>::default());
     let host = ServiceHost::start(GatedService(Arc::clone(&gate)), ServiceHostOptions::in_directory(directory.path()))
         .unwrap();
-    let mut client = Client::connect(directory.path().join("node.socket"), ClientOptions::default()).unwrap();
+    let mut client = PolledClient::connect(directory.path().join("node.socket"), ClientOptions::default()).unwrap();
     let session = client.open_session(1, 4).unwrap();
     let warnings = Warnings::default();
     let said = Arc::clone(&warnings.0);

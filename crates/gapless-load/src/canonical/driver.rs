@@ -130,7 +130,7 @@ const DUE_SLOTS: usize = 1 << 17;
 /// The service is gone, or the client fails.
 pub fn drive(
     form: &CarFunctions,
-    client: &mut Client,
+    client: &mut PolledClient,
     load: &CanonicalLoad,
     clock: &Clock,
     signals: &DriverSignals,
@@ -146,7 +146,7 @@ pub fn drive(
 /// The service is gone, or the client fails.
 pub fn drive_by_hand(
     form: &CarFunctions,
-    client: &mut Client,
+    client: &mut PolledClient,
     load: &CanonicalLoad,
     clock: &Clock,
     signals: &DriverSignals,
@@ -162,7 +162,7 @@ pub fn drive_by_hand(
 #[allow(clippy::too_many_arguments, reason = "what a driver is given, once")]
 fn drive_in_turns(
     form: &CarFunctions,
-    client: &mut Client,
+    client: &mut PolledClient,
     load: &CanonicalLoad,
     clock: &Clock,
     signals: &DriverSignals,
@@ -209,7 +209,7 @@ fn serial_number(load: &CanonicalLoad, index: u64) -> Option<i32> {
 
 struct DriveContext<'a> {
     form: &'a CarFunctions,
-    client: &'a mut Client,
+    client: &'a mut PolledClient,
     load: &'a CanonicalLoad,
     keys: &'a [SessionKey],
     clock: &'a Clock,
@@ -217,7 +217,7 @@ struct DriveContext<'a> {
 }
 
 fn open_sessions(
-    client: &mut Client,
+    client: &mut PolledClient,
     sessions: u64,
     window_messages: u32,
     turn: &mut dyn FnMut() -> Result<usize>,
@@ -249,7 +249,13 @@ fn open_sessions(
 
 /// `false` without room.
 #[inline]
-fn inject(form: &CarFunctions, client: &mut Client, load: &CanonicalLoad, key: SessionKey, index: u64) -> Result<bool> {
+fn inject(
+    form: &CarFunctions,
+    client: &mut PolledClient,
+    load: &CanonicalLoad,
+    key: SessionKey,
+    index: u64,
+) -> Result<bool> {
     let written = client.enqueue(key, form.message, LENGTH_MAX, |buffer| {
         form.write(buffer, serial_number(load, index)).map_err(|error| ClientError::Encode(error.to_string()))
     });
@@ -271,7 +277,7 @@ struct Repeats {
 impl Repeats {
     /// Repeats, if due, alternately the last command (not answered yet) and the session's previous one (answered).
     #[inline]
-    fn after(&mut self, client: &mut Client, load: &CanonicalLoad, key: SessionKey, index: u64) -> Result<()> {
+    fn after(&mut self, client: &mut PolledClient, load: &CanonicalLoad, key: SessionKey, index: u64) -> Result<()> {
         self.owed += self.per_million;
         if self.owed < 1_000_000 {
             return Ok(());
@@ -462,7 +468,7 @@ fn at_a_rate(
 }
 
 fn drain(
-    client: &mut Client,
+    client: &mut PolledClient,
     load: &CanonicalLoad,
     notes: &mut ReplyNotes,
     clock: &Clock,
@@ -512,7 +518,7 @@ fn verify(
 ///
 /// # Errors
 /// There is no answer.
-pub fn query(client: &mut Client, turn: &mut dyn FnMut() -> Result<usize>) -> Result<ProcessorState> {
+pub fn query(client: &mut PolledClient, turn: &mut dyn FnMut() -> Result<usize>) -> Result<ProcessorState> {
     let key = open_sessions(client, 1, SESSION_WINDOW_MESSAGES, turn)?[0];
     client.send(key, QUERY, 0, |_| Ok(0)).map_err(failed)?;
     let (since, mut answer) = (Instant::now(), None);

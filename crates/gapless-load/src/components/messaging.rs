@@ -38,7 +38,12 @@ pub fn start(options: ServiceHostOptions) -> Result<ServiceHost> {
 ///
 /// # Errors
 /// A late or a wrong reply.
-pub fn round_trips(client: &mut Client, session: SessionKey, length: usize, count: u64) -> Result<LatencyHistogram> {
+pub fn round_trips(
+    client: &mut PolledClient,
+    session: SessionKey,
+    length: usize,
+    count: u64,
+) -> Result<LatencyHistogram> {
     let payload: Vec<u8> = (0..length).map(|index| (index * 31 % 251) as u8).collect();
     let warm_up = count.div_ceil(10);
     let mut histogram = LatencyHistogram::new();
@@ -59,7 +64,7 @@ pub fn round_trips(client: &mut Client, session: SessionKey, length: usize, coun
 }
 
 /// Spins for the reply; ns.
-fn round_trip(client: &mut Client, session: SessionKey, payload: &[u8]) -> Result<u64> {
+fn round_trip(client: &mut PolledClient, session: SessionKey, payload: &[u8]) -> Result<u64> {
     let of_stream = |error: ClientError| failed("messaging", error);
     let begin = Instant::now();
     let sent = client

@@ -153,7 +153,7 @@ pub enum CarCommand {
 ///
 /// # Errors
 /// A late or a wrong reply.
-pub fn commands_per_s(client: &mut Client, session: SessionKey, kind: CarCommand, count: u64) -> Result<f64> {
+pub fn commands_per_s(client: &mut PolledClient, session: SessionKey, kind: CarCommand, count: u64) -> Result<f64> {
     let of_client = |error: ClientError| failed("messaging", error);
     let of_sbe = MessageType { schema: SCHEMA, encoding: Encoding::Sbe };
     let serial_number = |number: u64| SERIAL_NUMBER.wrapping_add(number as i32);

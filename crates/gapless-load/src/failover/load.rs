@@ -46,7 +46,7 @@ impl ClientRecords {
 }
 
 pub struct FailoverClient<'a> {
-    client: Client,
+    client: PolledClient,
     sessions: Vec<SessionKey>,
     owner: u64,
     seen: ClientRecords,
@@ -80,7 +80,7 @@ fn fail_if_interrupted(interrupted: &AtomicBool) -> Result<()> {
 impl<'a> FailoverClient<'a> {
     pub fn new(sockets: &[PathBuf], owner: u64, interrupted: &'a AtomicBool) -> Result<Self> {
         let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
-        let mut client = retry_for(interrupted, || Client::connect_any(sockets, options.clone()))?;
+        let mut client = retry_for(interrupted, || PolledClient::connect_any(sockets, options.clone()))?;
         let tokens = (0..SESSIONS).map(|_| random_token());
         let sessions = tokens.map(|token| retry_for(interrupted, || client.open_session(token, WINDOW)));
         let sessions = sessions.collect::<Result<_>>()?;

@@ -1,7 +1,7 @@
 //! A nondeterministic service is found, with the sequence after which its replicas differ.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_sim::{Application, ClusterShape, Options, Random, simulate};
 use gapless_wire::Encoding;

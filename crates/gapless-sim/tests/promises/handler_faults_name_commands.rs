@@ -1,7 +1,7 @@
 //! A handler that refuses after a change, or panics, is found; the report names command, fields and remedy.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_sim::{Application, ApplicationKind, Options, Random, simulate};
 use gapless_wire::Encoding;

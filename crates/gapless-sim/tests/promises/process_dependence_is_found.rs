@@ -2,7 +2,7 @@
 //! process identifier, addresses, thread.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::store::{Counter, Store, Transaction};
 use gapless_engine::{Context, Handlers, Reject, Service, StateHandlers, StateService};
 use gapless_sim::{

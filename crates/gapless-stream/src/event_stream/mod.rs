@@ -17,8 +17,8 @@ use crate::syncer::SyncThread;
 use crate::{AgentRole, StreamError};
 use gapless_agent::{AgentGroup, Clock, Counters, Now, Pauses, ThreadGroup, ThreadPlan, Waker};
 use gapless_client::ClientError;
-use gapless_client::client::{Client, ClientOptions};
 use gapless_client::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Start};
+use gapless_client::polled::{ClientOptions, PolledClient};
 use gapless_client::replay_merge::ReplayMerge;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DirectoryLock, RecoveryReport};
@@ -170,7 +170,7 @@ impl EventStream {
     ///
     /// # Panics
     /// Never: a stream has its acceptor until it stops.
-    pub fn client(&self, options: ClientOptions) -> Result<Client, ClientError> {
+    pub fn client(&self, options: ClientOptions) -> Result<PolledClient, ClientError> {
         self.acceptor.as_ref().expect("a stream has its acceptor until it stops").client(options)
     }
 

@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_agent::fault::{CRASH_POINTS, STREAM_CRASH_POINTS};
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode,
     StreamNodeOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;

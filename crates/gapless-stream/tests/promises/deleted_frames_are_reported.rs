@@ -3,10 +3,10 @@
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     JournalLink, NodeLink, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_client::replay_merge::ReplayRead;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;

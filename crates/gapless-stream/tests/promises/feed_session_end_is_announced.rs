@@ -2,11 +2,11 @@
 //! and when the stream ends with its process; they can still request its messages.
 
 use crate::raw_soup::{Client, login};
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     DatagramLink, DatagramOptions, NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
     StreamNodeOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;

@@ -8,11 +8,11 @@ mod tshark;
 
 use self::capture::{CapturedPacket, Tap};
 use self::tshark::DecodedPacket;
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     DatagramLink, DatagramOptions, NodeLink, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode,
     StreamNodeOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_journal::JournalReader;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;

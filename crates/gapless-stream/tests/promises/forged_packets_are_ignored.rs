@@ -4,10 +4,10 @@
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use crate::strange_packets::{FEED, SCHEMA, changed, event, from_a_sequencer, hello, malformed, packet, refused};
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeEvent, StreamNode, StreamNodeOptions, TcpLink, TcpOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;

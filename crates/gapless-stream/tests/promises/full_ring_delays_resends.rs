@@ -3,8 +3,8 @@
 
 use gapless_agent::Waker;
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_log::{RingReader, RingWriter, StreamIdentity};
 use gapless_stream::Acceptor;
 use gapless_stream::acceptor::{AcceptorLinks, StreamDescription};
@@ -67,7 +67,7 @@ impl Service {
     }
 }
 
-fn connected() -> (Client, SessionKey, Service) {
+fn connected() -> (PolledClient, SessionKey, Service) {
     let (ingress, delivery) = (Mailbox::new(8), Mailbox::new(8));
     let links = AcceptorLinks {
         ingress: ingress.clone(),
@@ -96,7 +96,7 @@ fn connected() -> (Client, SessionKey, Service) {
     (client, key, service)
 }
 
-fn send(client: &mut Client, key: SessionKey) -> Result<u64, ClientError> {
+fn send(client: &mut PolledClient, key: SessionKey) -> Result<u64, ClientError> {
     let message = MessageType { schema: 1, encoding: Encoding::Opaque };
     client.send(key, message, PAYLOAD_LENGTH, |_| Ok(PAYLOAD_LENGTH))
 }

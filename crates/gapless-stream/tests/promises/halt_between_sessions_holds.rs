@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_client::client::MessageType;
 use gapless_client::control_messages::ControlCommand;
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType, Outcome};
+use gapless_client::polled::{ClientOptions, MessageType, Outcome};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::wait::until;

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     NodeEvent, NodeState, PublisherOptions, StreamNode, StreamNodeOptions, TcpLink, TcpOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_client::throttle::Throttle;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;

@@ -4,10 +4,10 @@
 
 use crate::raw_publisher::{Answer, PATIENCE, RawPublisher, event, frame, part};
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions, TcpLink, TcpOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_stream::StreamError;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;

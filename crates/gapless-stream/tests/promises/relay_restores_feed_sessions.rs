@@ -1,11 +1,11 @@
 //! A restarted relay still knows the feed session of its oldest frames, although its journal lacks the beginning.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     NodeEvent, NodeState, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions, TcpLink,
     TcpOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::network::TcpNetwork;

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     AnyLink, DatagramLink, DatagramOptions, NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode,
     StreamNodeOptions, TcpLink, TcpOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;

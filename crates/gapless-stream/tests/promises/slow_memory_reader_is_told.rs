@@ -4,8 +4,8 @@
 
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::{SharedMemoryOptions, Start, StreamNode, StreamNodeOptions, TcpLink, TcpOptions};
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::options::EventStreamOptions;

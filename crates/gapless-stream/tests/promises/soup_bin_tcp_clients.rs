@@ -4,9 +4,9 @@
 use crate::raw_soup::{Client, PATIENCE, counter, login, reaches};
 use gapless_agent::{Agent, AgentError, AgentThread, Clock, Counters, IdleStrategy, Now, ThreadSpec, Waker};
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::feed_sessions::{Feed, Feeds, SharedFeeds};
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_client::replay_merge::ReplayMerge;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_stream::Persistence;

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::{
     NodeEvent, NodeState, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions,
 };
+use gapless_client::polled::MessageType;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::link::{ConnectionInfo, LinkRead};
 use gapless_client::node::{NodeLink, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::wait::{PATIENCE, turn_until};

@@ -21,7 +21,7 @@ pub struct Import<'a> {
     key: u128,
     lines: Lines,
     host: &'a ServiceHost,
-    client: Client,
+    client: PolledClient,
     session: SessionKey,
     lines_per_second: Option<u32>,
 }

@@ -3,9 +3,9 @@
 use super::input::{InputLines, NextLine};
 use clap::Args;
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::resumption::token_of;
 use gapless_client::node::{AnyLink, Resumption, StreamNode};
+use gapless_client::polled::MessageType;
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 

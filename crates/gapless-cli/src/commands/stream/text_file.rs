@@ -101,7 +101,7 @@ fn line_feed_before(file: &mut File, length: u64) -> io::Result<Option<u64>> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
     use super::*;
-    use gapless_client::client::MessageType;
+    use gapless_client::polled::MessageType;
     use gapless_stream::options::EventStreamOptions;
     use gapless_wire::Encoding;
     use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 use super::{Cluster, PATIENCE};
-use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_wire::Encoding;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! Replicas as separate processes of this executable; `role` selects the replica to run.
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::polled::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberRole;
 use gapless_cluster::member::control;
@@ -230,9 +230,9 @@ impl Cluster {
     }
 }
 
-pub fn client(sockets: &[PathBuf]) -> Client {
+pub fn client(sockets: &[PathBuf]) -> PolledClient {
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-    Client::connect_any(sockets, options).unwrap()
+    PolledClient::connect_any(sockets, options).unwrap()
 }
 
 pub trait Sender {
@@ -242,7 +242,7 @@ pub trait Sender {
 }
 
 pub struct Numbers {
-    pub client: Client,
+    pub client: PolledClient,
     pub session: SessionKey,
     pub owner: u64,
     pub sent: u64,

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType, OwnedReply};
-use gapless_client::{Client, SessionKey};
+use gapless_client::polled::{ClientOptions, MessageType, OwnedReply};
+use gapless_client::{PolledClient, SessionKey};
 use gapless_engine::{Context, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
 use std::path::Path;
@@ -70,16 +70,21 @@ pub fn start(options: ServiceHostOptions) -> ServiceHost {
     ServiceHost::start(Adder::default(), options).unwrap()
 }
 
-pub fn connect(directory: &Path) -> Client {
+pub fn connect(directory: &Path) -> PolledClient {
     let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-    Client::connect(directory.join("node.socket"), options).unwrap()
+    PolledClient::connect(directory.join("node.socket"), options).unwrap()
 }
 
-pub fn call(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -> Result<OwnedReply, ClientError> {
+pub fn call(
+    client: &mut PolledClient,
+    key: SessionKey,
+    schema: u32,
+    payload: &[u8],
+) -> Result<OwnedReply, ClientError> {
     client.call(key, message(schema), payload, PATIENCE)
 }
 
-pub fn add(client: &mut Client, key: SessionKey, number: u8) -> u64 {
+pub fn add(client: &mut PolledClient, key: SessionKey, number: u8) -> u64 {
     let reply = call(client, key, ADD, &[number]).unwrap();
     u64::from_le_bytes(reply.payload.try_into().unwrap())
 }
@@ -95,7 +100,7 @@ pub fn failure(host: &ServiceHost) -> String {
     }
 }
 
-pub fn send(client: &mut Client, key: SessionKey, schema: u32, payload: &[u8]) -> u64 {
+pub fn send(client: &mut PolledClient, key: SessionKey, schema: u32, payload: &[u8]) -> u64 {
     client
         .send(key, message(schema), payload.len(), |buffer| {
             buffer.copy_from_slice(payload);

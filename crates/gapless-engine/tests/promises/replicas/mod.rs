@@ -1,9 +1,9 @@
 //! A cluster of replicas in this process: files, members, and their snapshots.
 
 use gapless_client::ClientError;
-use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::polled::{ClientOptions, MessageType};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_client::{Client, Incoming, SessionKey};
+use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberRole;
 use gapless_engine::{Replica, ReplicaOptions, Service};
@@ -134,7 +134,7 @@ pub(crate) fn wait<T>(what: &str, mut is_there: impl FnMut() -> Option<T>) -> T 
 }
 
 pub(crate) struct Caller {
-    client: Client,
+    client: PolledClient,
     session: SessionKey,
     message: MessageType,
     pub length: usize,
@@ -145,10 +145,10 @@ pub(crate) struct Caller {
 impl Caller {
     pub fn new(cluster: &Cluster, message: MessageType) -> Self {
         let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
-        Self::over(Client::connect_any(&cluster.sockets(), options).unwrap(), message)
+        Self::over(PolledClient::connect_any(&cluster.sockets(), options).unwrap(), message)
     }
 
-    pub fn over(mut client: Client, message: MessageType) -> Self {
+    pub fn over(mut client: PolledClient, message: MessageType) -> Self {
         let session = client.open_session(random_token(), 8).unwrap();
         Self { client, session, message, length: 8, sent: 0, replies: BTreeMap::new() }
     }

@@ -1,9 +1,9 @@
 //! Adds the counters of a link to the account of a node.
 
 use crate::sequencer::protocol::MessageAccount;
-use gapless_client::client::MessageType;
 use gapless_client::node::feed_receiver::FeedCounts;
 use gapless_client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode, TcpLink};
+use gapless_client::polled::MessageType;
 use gapless_transport::network::UdpSocket;
 use gapless_wire::Encoding;
 

@@ -1,6 +1,6 @@
 //! [`Book`]: records the commands that it executed, and names them in replies and notices.
 
-use gapless_client::client::MessageType;
+use gapless_client::polled::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
 use gapless_wire::Encoding;
 use std::collections::BTreeMap;

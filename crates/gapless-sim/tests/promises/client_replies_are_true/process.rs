@@ -3,9 +3,9 @@
 use super::book::{DO, REFUSE, TELL, bytes, numbers};
 use super::facts::{ClientAnswer, Facts};
 use super::world::{EXPIRY, MS, STEP, SimulatedEnvironment};
-use gapless_client::client::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
+use gapless_client::polled::{ClientOptions, MessageType, Outcome, OwnedReply, SavedSession};
 use gapless_client::session_key::CommandNumber;
-use gapless_client::{Client, ClientError, Incoming, Reply, SessionKey};
+use gapless_client::{ClientError, Incoming, PolledClient, Reply, SessionKey};
 use gapless_log::LogError;
 use gapless_sim::Random;
 use gapless_transport::RingSizes;
@@ -30,7 +30,7 @@ pub struct Process {
     place: SimulatedEnvironment,
     random: Random,
     pub facts: Facts,
-    client: Option<(Client, SessionKey)>,
+    client: Option<(PolledClient, SessionKey)>,
     saved: SavedSession,
     sessions: u64,
     /// Commands without an outcome, by number in this session.
@@ -109,7 +109,7 @@ impl Process {
         }
         let link = RingSizes { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
         let options = ClientOptions { timeout: TIMEOUT, link, ..ClientOptions::default() };
-        let Ok(mut client) = Client::connect_in(Box::new(self.place.clone()), options) else { return false };
+        let Ok(mut client) = PolledClient::connect_in(Box::new(self.place.clone()), options) else { return false };
         let saved = self.saved;
         let is_late = |resumed: &Result<_, _>| matches!(resumed, Err(ClientError::TimedOut { .. }));
         let key = match self.timed(TIMEOUT, is_late, |_| client.resume_session(&saved)) {

@@ -4,7 +4,7 @@
 use super::book::{Book, Pages};
 use gapless_agent::Now;
 use gapless_client::ClientError;
-use gapless_client::client::ClientEnvironment;
+use gapless_client::polled::ClientEnvironment;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::MemberEnvironment;

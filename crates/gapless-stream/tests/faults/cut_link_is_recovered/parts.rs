@@ -1,8 +1,8 @@
 use super::PART;
 use super::namespaces::LEFT;
 use gapless_client::StreamConfig;
-use gapless_client::client::MessageType;
 use gapless_client::node::{Message, NodeEvent, NodeState, StreamNode};
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::process::Process;

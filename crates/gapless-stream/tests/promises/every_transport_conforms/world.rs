@@ -1,7 +1,7 @@
 use gapless_agent::Clock;
 use gapless_client::ClientError;
-use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, NodeLink, NodeState, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;

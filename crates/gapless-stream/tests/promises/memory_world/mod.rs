@@ -1,6 +1,6 @@
 use gapless_agent::{Clock, VirtualTime};
-use gapless_client::client::MessageType;
 use gapless_client::node::{DatagramLink, DatagramOptions, NodeEvent, StreamNode, StreamNodeOptions};
+use gapless_client::polled::MessageType;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;

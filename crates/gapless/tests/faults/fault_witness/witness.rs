@@ -32,7 +32,7 @@ pub enum Ended {
 }
 
 pub struct Witness {
-    client: Client,
+    client: PolledClient,
     keys: Vec<SessionKey>,
     sent: HashMap<(SessionKey, u64), Sent>,
     acknowledged: HashMap<SessionKey, Vec<u64>>,
@@ -44,9 +44,9 @@ impl Witness {
     pub fn connect(socket: &Path, random: &mut Random) -> Result<Self, String> {
         let tokens: Vec<u128> = (0..SESSIONS).map(|_| u128::from(random.below(u64::MAX)) << 32 | 1).collect();
         let deadline = Instant::now() + PATIENCE;
-        let try_once = || -> Result<(Client, Vec<SessionKey>), ClientError> {
+        let try_once = || -> Result<(PolledClient, Vec<SessionKey>), ClientError> {
             let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
-            let mut client = Client::connect(socket, options)?;
+            let mut client = PolledClient::connect(socket, options)?;
             let keys =
                 tokens.iter().map(|token| client.open_session(*token, WINDOW_MESSAGES)).collect::<Result<_, _>>();
             Ok((client, keys?))

@@ -1,6 +1,6 @@
 //! `SavedSession`: data of a session that a process keeps, so that its successor can resume it.
 
-use super::Client;
+use super::PolledClient;
 use crate::ClientError;
 use crate::session_key::SessionKey;
 use gapless_agent::fault::mutant;
@@ -36,7 +36,7 @@ pub struct SavedSession {
 impl SavedSession {
     pub const LENGTH: usize = 72;
 
-    /// Save it before opening, and the value of [`Client::saved_session`] afterwards.
+    /// Save it before opening, and the value of [`PolledClient::saved_session`] afterwards.
     #[must_use]
     pub fn new(token: u128, window_messages: u32) -> Self {
         Self { token, window_messages, session: 0, seen: SeenFrame::default() }
@@ -91,7 +91,7 @@ impl SavedSession {
     }
 }
 
-impl Client {
+impl PolledClient {
     /// `None` if the session is not open. Save it after each outcome, so that the next process detects a service that
     /// was restored to an earlier state.
     #[must_use]
@@ -108,10 +108,10 @@ impl Client {
     /// Resumes the session of a process that has died, or opens it if that process had not. The service takes nothing
     /// more from that process: frames that have not arrived yet never will.
     ///
-    /// Before the first [`Client::poll`] and the first new command, resolve each command without a saved outcome.
+    /// Before the first [`PolledClient::poll`] and the first new command, resolve each command without a saved outcome.
     ///
     /// # Errors
-    /// As for [`Client::open_session`].
+    /// As for [`PolledClient::open_session`].
     /// - [`ClientError::OtherStream`]: the session belongs to another stream, or to another incarnation of this one:
     ///   after a forced recovery, a restore, or at tier `memory` a restart;
     /// - [`ClientError::OtherHistory`]: the stream was restored and lacks history that the client had seen;

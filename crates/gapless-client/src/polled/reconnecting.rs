@@ -3,7 +3,7 @@
 
 use super::incoming::{DeferredMessage, Incoming, take_message};
 use super::waiting::{SILENCE_MAX, ServiceSilence, TimeLimit};
-use super::{Client, TCP_PREFIX, append_all};
+use super::{PolledClient, TCP_PREFIX, append_all};
 use crate::ClientError;
 use crate::session_key::SessionKey;
 use gapless_agent::monotonic::saturating_ns;
@@ -98,7 +98,7 @@ impl DeferredInput {
     }
 }
 
-impl Client {
+impl PolledClient {
     /// Reconnects to a restarted service, or to another member of its cluster, opens every session with its token, and
     /// resends every command without a reply in the original order. Tries all addresses in turn. A session that the
     /// stream has lost (see [`Incoming::SessionLost`]) stays closed.
@@ -109,16 +109,16 @@ impl Client {
         self.reconnect_within(self.options.timeout)
     }
 
-    /// Like [`Client::reconnect`], for at most `limit`. [`Duration::ZERO`] makes one attempt at one address, of a few
+    /// Like [`PolledClient::reconnect`], for at most `limit`. [`Duration::ZERO`] makes one attempt at one address, of a few
     /// milliseconds.
     ///
     /// # Errors
-    /// As for [`Client::reconnect`].
+    /// As for [`PolledClient::reconnect`].
     pub fn reconnect_within(&mut self, limit: Duration) -> Result<(), ClientError> {
         self.reconnect_until(TimeLimit::new(self.now(), limit))
     }
 
-    /// Whether [`Client::reconnect`] never sleeps: inside the service's process, and in a simulation.
+    /// Whether [`PolledClient::reconnect`] never sleeps: inside the service's process, and in a simulation.
     #[must_use]
     pub const fn reconnects_at_once(&self) -> bool {
         self.addresses.is_none() || self.environment.is_some()
@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// Resumes over a connection made by the caller, without waiting. Each session can be used once its answer arrives
-    /// through [`Client::poll`].
+    /// through [`PolledClient::poll`].
     ///
     /// # Errors
     /// The ring has no room for reopening the sessions.

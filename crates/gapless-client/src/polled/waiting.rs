@@ -1,6 +1,6 @@
 //! Sleeping until the service sends something, and noticing that it is gone.
 
-use super::Client;
+use super::PolledClient;
 use super::session::CommandSession;
 use crate::ClientError;
 use gapless_agent::monotonic::saturating_ns;
@@ -81,7 +81,7 @@ impl CallWaits {
     }
 
     #[cold]
-    pub fn log_if_due(&mut self, client: &Client, what: &str) {
+    pub fn log_if_due(&mut self, client: &PolledClient, what: &str) {
         let now = client.now();
         if now < self.next {
             return;
@@ -100,7 +100,7 @@ impl CallWaits {
     }
 }
 
-/// Wakes a client that sleeps in [`Client::wait`], from any thread.
+/// Wakes a client that sleeps in [`PolledClient::wait`], from any thread.
 #[derive(Debug)]
 pub struct ClientWaker(OwnedFd);
 
@@ -112,8 +112,8 @@ impl ClientWaker {
     }
 }
 
-impl Client {
-    /// Waker for [`Client::wait`]. Has no effect after the client has moved to another member, whose sleeps end by
+impl PolledClient {
+    /// Waker for [`PolledClient::wait`]. Has no effect after the client has moved to another member, whose sleeps end by
     /// themselves.
     ///
     /// # Errors

@@ -157,11 +157,11 @@ fn refusal(code: RefusalCode, session: u64, session_seq: u64, detail: u64) -> Ve
     frame(&header, &payload[..length])
 }
 
-fn connected() -> (Client, Shared) {
+fn connected() -> (PolledClient, Shared) {
     with_ring(1 << 16)
 }
 
-fn with_ring(ring_bytes: usize) -> (Client, Shared) {
+fn with_ring(ring_bytes: usize) -> (PolledClient, Shared) {
     let now = Instant::now();
     let service = Service {
         begun: now,
@@ -176,10 +176,10 @@ fn with_ring(ring_bytes: usize) -> (Client, Shared) {
     };
     let service = Shared(Arc::new(Mutex::new(service)));
     let options = ClientOptions { timeout: TIMEOUT, ..ClientOptions::default() };
-    (Client::connect_in(Box::new(service.clone()), options).unwrap(), service)
+    (PolledClient::connect_in(Box::new(service.clone()), options).unwrap(), service)
 }
 
-fn send(client: &mut Client, key: SessionKey, length: usize) -> Result<u64, ClientError> {
+fn send(client: &mut PolledClient, key: SessionKey, length: usize) -> Result<u64, ClientError> {
     client.send(key, TYPE, length, encode)
 }
 
@@ -188,7 +188,7 @@ fn encode(buffer: &mut [u8]) -> Result<usize, ClientError> {
     Ok(buffer.len())
 }
 
-fn polled(client: &mut Client) -> Vec<String> {
+fn polled(client: &mut PolledClient) -> Vec<String> {
     let mut all = Vec::new();
     client
         .poll(usize::MAX, |incoming| {
@@ -424,7 +424,7 @@ fn poll_delivers_each_message_once() {
 fn empty_polls_detect_lost_service() {
     let (mut client, service) = connected();
     client.open_session(7, 8).unwrap();
-    let poll = |client: &mut Client| {
+    let poll = |client: &mut PolledClient| {
         service.lock().now += Duration::from_millis(10);
         client.poll(8, |_| {})
     };
@@ -549,11 +549,11 @@ fn frame_needs_only_its_own_room() {
 fn silent_address_is_left_soon() {
     let folder = tempfile::tempdir().unwrap();
     let nobody = ["first", "second"].map(|name| folder.path().join(name));
-    let error = Client::connect_any(&nobody, ClientOptions::default()).map(drop).unwrap_err();
+    let error = PolledClient::connect_any(&nobody, ClientOptions::default()).map(drop).unwrap_err();
     assert!(error.to_string().contains("second"), "{error}");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("{TCP_PREFIX}{}", listener.local_addr().unwrap()).into();
-    let waited = |paths: &[&PathBuf], timeout| match Client::connect_any(
+    let waited = |paths: &[&PathBuf], timeout| match PolledClient::connect_any(
         paths,
         ClientOptions { timeout, ..ClientOptions::default() },
     ) {

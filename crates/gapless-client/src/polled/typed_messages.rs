@@ -1,6 +1,6 @@
 //! Typed requests and their answers; objects of a schema: sending them, and decoding replies.
 
-use super::{Client, MessageType, OwnedReply, Reply};
+use super::{MessageType, OwnedReply, PolledClient, Reply};
 use crate::ClientError;
 use crate::message_type::{decode, encode};
 use crate::session_key::SessionKey;
@@ -10,21 +10,21 @@ use gapless_schema::{Decode, Encode};
 use gapless_wire::Encoding;
 use std::time::Duration;
 
-impl Client {
-    /// Like [`Client::send`], for a typed request. [`Reply::answer`] decodes its answer.
+impl PolledClient {
+    /// Like [`PolledClient::send`], for a typed request. [`Reply::answer`] decodes its answer.
     ///
     /// # Errors
-    /// As for [`Client::send`]; the request cannot be encoded.
+    /// As for [`PolledClient::send`]; the request cannot be encoded.
     pub fn send_request<R: Request>(&mut self, key: SessionKey, request: &R) -> Result<u64, ClientError> {
         let number = self.enqueue_request(key, request)?;
         self.flush();
         Ok(number)
     }
 
-    /// Like [`Client::enqueue`], for a typed request.
+    /// Like [`PolledClient::enqueue`], for a typed request.
     ///
     /// # Errors
-    /// As for [`Client::send_request`].
+    /// As for [`PolledClient::send_request`].
     #[inline]
     pub fn enqueue_request<R: Request>(&mut self, key: SessionKey, request: &R) -> Result<u64, ClientError> {
         let payload = self.encode_request(request)?;
@@ -36,10 +36,10 @@ impl Client {
         sent
     }
 
-    /// Like [`Client::call`], for a typed request: its reply, or its refusal.
+    /// Like [`PolledClient::call`], for a typed request: its reply, or its refusal.
     ///
     /// # Errors
-    /// As for [`Client::call`]; the request cannot be encoded, or the answer cannot be decoded.
+    /// As for [`PolledClient::call`]; the request cannot be encoded, or the answer cannot be decoded.
     pub fn call_request<R: Request>(
         &mut self,
         key: SessionKey,
@@ -59,18 +59,18 @@ impl Client {
         Ok(payload)
     }
 
-    /// Like [`Client::send`], for an object of a schema.
+    /// Like [`PolledClient::send`], for an object of a schema.
     ///
     /// # Errors
-    /// As for [`Client::send`]; the object cannot be encoded.
+    /// As for [`PolledClient::send`]; the object cannot be encoded.
     pub fn send_message<M: Encode>(&mut self, key: SessionKey, message: &M) -> Result<u64, ClientError> {
         self.send(key, MessageType::of::<M>(), message.encoded_length(), |buffer| encode(message, buffer))
     }
 
-    /// Like [`Client::call`], for an object of a schema.
+    /// Like [`PolledClient::call`], for an object of a schema.
     ///
     /// # Errors
-    /// As for [`Client::call`]; the object cannot be encoded.
+    /// As for [`PolledClient::call`]; the object cannot be encoded.
     pub fn call_message<M: Encode>(
         &mut self,
         key: SessionKey,

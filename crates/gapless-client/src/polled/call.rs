@@ -3,7 +3,7 @@
 use super::incoming::DeferredMessage;
 use super::reconnecting::DeferredInput;
 use super::waiting::{CallWaits, RESEND_INTERVAL, TimeLimit};
-use super::{Client, Incoming, MessageType, OwnedReply};
+use super::{Incoming, MessageType, OwnedReply, PolledClient};
 use crate::ClientError;
 use crate::session_key::SessionKey;
 use gapless_agent::fault::mutant;
@@ -11,18 +11,18 @@ use gapless_log::LogError;
 use gapless_wire::control::RefusalCode;
 use std::time::{Duration, Instant};
 
-impl Client {
+impl PolledClient {
     /// Sends `payload` and waits for the reply. Reconnects to a service that is restarted meanwhile; the command takes
     /// effect once.
     ///
     /// Other messages that arrive meanwhile, notices and replies to other commands, are delivered by the next
-    /// [`Client::poll`], in their order. A client that calls and never polls keeps them. The service refuses a command
+    /// [`PolledClient::poll`], in their order. A client that calls and never polls keeps them. The service refuses a command
     /// once its session has 1,024 unacknowledged notices.
     ///
     /// # Errors
     /// Each states what happened to the command:
     /// - not sent: [`ClientError::WindowFull`], [`ClientError::NotOpen`] and [`LogError::Full`], if there was no room
-    ///   within `timeout`; the other errors of [`Client::send`]; [`ClientError::Disconnected`] and
+    ///   within `timeout`; the other errors of [`PolledClient::send`]; [`ClientError::Disconnected`] and
     ///   [`ClientError::TimedOut`], if the service was gone before there was room;
     /// - sent, outcome unknown: [`ClientError::OutcomeUnknown`], with its number, if there is no reply within
     ///   `timeout`, or the service is gone and does not come back in that time;

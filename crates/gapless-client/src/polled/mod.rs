@@ -1,12 +1,12 @@
-//! [`Client`]: the publisher's side. Opens sessions, sends commands, delivers replies, and keeps every command until
+//! [`PolledClient`]: the publisher's side. Opens sessions, sends commands, delivers replies, and keeps every command until
 //! its reply arrives, so that none is lost or duplicated when either side dies.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`Client`]: connecting, sending, polling |
-//! | `call` | [`Client::call`]: one command and its reply |
+//! | this | [`PolledClient`]: connecting, sending, polling |
+//! | `call` | [`PolledClient::call`]: one command and its reply |
 //! | `typed_messages` | the same for messages that a schema describes |
-//! | `outcome` | [`Client::outcome`]: the fate of a command; resending one under its number |
+//! | `outcome` | [`PolledClient::outcome`]: the fate of a command; resending one under its number |
 //! | `saved_session` | [`SavedSession`]: data that a process keeps, so that a successor can resume its session |
 //! | `reconnecting` | resuming the same sessions, at the same or another member of a cluster |
 //! | `environment` | time, sleep and connections, replaceable by a simulation |
@@ -60,7 +60,7 @@ use waiting::{CallWaits, SILENCE_MAX, ServiceSilence, TimeLimit};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     pub link: RingSizes,
-    /// Limit of the handshake, of opening a session, and of [`Client::reconnect`]. Connection refused is an error at
+    /// Limit of the handshake, of opening a session, and of [`PolledClient::reconnect`]. Connection refused is an error at
     /// once.
     pub timeout: Duration,
     /// Required stream; zeros for any.
@@ -95,7 +95,7 @@ impl ClientOptions {
     }
 }
 
-pub struct Client {
+pub struct PolledClient {
     link: PublisherLink,
     /// `None` inside the service's process.
     addresses: Option<Addresses<ServiceAddress>>,
@@ -132,7 +132,7 @@ pub const TCP_PREFIX: &str = "tcp:";
 /// Largest window: a service keeps a reply for each command in flight.
 pub const WINDOW_COMMANDS_MAX: u32 = 64;
 
-impl Client {
+impl PolledClient {
     /// Connects to a socket of this machine, or by TCP to a cluster member: `tcp:HOST:PORT`.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl Client {
     /// not lead names the leader.
     ///
     /// # Errors
-    /// As for [`Client::connect`], of the last attempt.
+    /// As for [`PolledClient::connect`], of the last attempt.
     ///
     /// # Panics
     /// If `paths` is empty.
@@ -270,7 +270,7 @@ impl Client {
         Ok(key)
     }
 
-    /// Like [`Client::open_session`], without waiting: the session can be used after [`Incoming::Opened`]. Many
+    /// Like [`PolledClient::open_session`], without waiting: the session can be used after [`Incoming::Opened`]. Many
     /// sessions take one round trip.
     ///
     /// # Errors
@@ -341,7 +341,7 @@ impl Client {
     }
 
     /// Number of the next command if it has one frame; 1 for a session new to the stream. A longer command uses a
-    /// number for each frame, and so does each acknowledgement of notices. [`Client::outcome`] gives the fate of lower
+    /// number for each frame, and so does each acknowledgement of notices. [`PolledClient::outcome`] gives the fate of lower
     /// numbers to a restarted process.
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
@@ -377,11 +377,11 @@ impl Client {
         Ok(number)
     }
 
-    /// Like [`Client::send`], but the service sees the command at the next [`Client::flush`] or [`Client::poll`]: one
+    /// Like [`PolledClient::send`], but the service sees the command at the next [`PolledClient::flush`] or [`PolledClient::poll`]: one
     /// hand-over for several commands.
     ///
     /// # Errors
-    /// As for [`Client::send`].
+    /// As for [`PolledClient::send`].
     #[inline]
     pub fn enqueue(
         &mut self,

@@ -3,7 +3,7 @@
 use super::incoming::OwnedReply;
 use super::session::NumberState;
 use super::waiting::TimeLimit;
-use super::{Client, MessageType, append_all};
+use super::{MessageType, PolledClient, append_all};
 use crate::session_key::SessionKey;
 use crate::{ClientError, CommandNumber};
 use gapless_agent::fault::mutant;
@@ -64,10 +64,10 @@ impl Outcome {
     }
 }
 
-impl Client {
+impl PolledClient {
     /// Asks for the fate of the session's command `session_seq`, and waits for the answer. The command may be of this
-    /// process, such as one whose [`Client::call`] ended with [`ClientError::OutcomeUnknown`], or of an earlier owner
-    /// of the session (see [`Client::resume_session`]). Asking changes nothing and can be repeated as long as the reply
+    /// process, such as one whose [`PolledClient::call`] ended with [`ClientError::OutcomeUnknown`], or of an earlier owner
+    /// of the session (see [`PolledClient::resume_session`]). Asking changes nothing and can be repeated as long as the reply
     /// is kept: for as many later numbers as the session's window has.
     ///
     /// # Errors
@@ -136,9 +136,9 @@ impl Client {
     /// starts by resending, in order, those that have no outcome yet:
     ///
     /// ```
-    /// # use gapless_client::{Client, ClientError, CommandNumber, SessionKey, client::MessageType};
+    /// # use gapless_client::{PolledClient, ClientError, CommandNumber, SessionKey, polled::MessageType};
     /// # use std::{collections::BTreeMap, time::Duration};
-    /// fn send(client: &mut Client, session: SessionKey, notes: &mut BTreeMap<CommandNumber, Vec<u8>>, message: MessageType) -> Result<(), ClientError> {
+    /// fn send(client: &mut PolledClient, session: SessionKey, notes: &mut BTreeMap<CommandNumber, Vec<u8>>, message: MessageType) -> Result<(), ClientError> {
     ///     for (number, payload) in std::mem::take(notes) {
     ///         client.send_as(session, number, message, &payload)?;
     ///         let outcome = client.outcome(session, number.session_seq, Duration::from_secs(5))?;
@@ -148,10 +148,10 @@ impl Client {
     /// }
     /// ```
     ///
-    /// Record the number returned by [`Client::number_for`] just before sending.
+    /// Record the number returned by [`PolledClient::number_for`] just before sending.
     ///
     /// # Errors
-    /// - as for [`Client::send`]; nothing was sent, but numbers before it may have been used up;
+    /// - as for [`PolledClient::send`]; nothing was sent, but numbers before it may have been used up;
     /// - [`ClientError::OtherSession`]: the number is of another session, and it is no longer known whether its command
     ///   took effect;
     /// - [`ClientError::NotSent`]: this process has used the number for something else;
