@@ -75,7 +75,7 @@ impl Context<'_> {
         self.session_seq
     }
 
-    /// Replies with an object.
+    /// Replies with an object of a schema.
     ///
     /// # Errors
     /// The object cannot be encoded, the handler has replied already, or the service runs on an event stream.
@@ -135,24 +135,21 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Sends an unsolicited object, a *notice*, to `session`: delivered exactly once, even across restarts of the
-    /// service and reconnects of the client. Dropped without an error if the session is not open
-    /// ([`Context::room_for_notices`]), so that one departed receiver does not fail a command for all. Send first, then
-    /// change the state: a refusal at the limit then has no effect.
+    /// Sends an object of a schema as a notice ([`Context::notify`]).
     ///
     /// # Errors
     /// The session has 1,024 unacknowledged notices, including those of this call; the object cannot be encoded; or the
     /// service runs on an event stream. Nothing of this message is sent then. The handler may refuse (`?`) or continue.
-    pub fn send<M: Encode>(&mut self, session: u64, message: &M) -> Result<(), Reject> {
+    pub fn notify_object<M: Encode>(&mut self, session: u64, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
-        self.send_bytes(session, schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
+        self.notify_bytes(session, schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
     }
 
-    /// Sends a notice like [`Context::send`], of at most `length_max` bytes that `encode` writes.
+    /// Sends a notice like [`Context::notify_object`], of at most `length_max` bytes that `encode` writes.
     ///
     /// # Errors
-    /// As for [`Context::send`]; `length_max` is above 1,048,512 bytes, or `encode` fails.
-    pub fn send_bytes<E: std::fmt::Display>(
+    /// As for [`Context::notify_object`]; `length_max` is above 1,048,512 bytes, or `encode` fails.
+    pub fn notify_bytes<E: std::fmt::Display>(
         &mut self,
         session: u64,
         schema: u32,
@@ -179,11 +176,11 @@ impl Context<'_> {
         Some(room.saturating_sub(new))
     }
 
-    /// Publishes an object to the event stream that the service runs on.
+    /// Publishes an object of a schema to the event stream that the service runs on.
     ///
     /// # Errors
     /// The object cannot be encoded, or the service has a stream of its own: it replies instead.
-    pub fn publish<M: Encode>(&mut self, message: &M) -> Result<(), Reject> {
+    pub fn publish_object<M: Encode>(&mut self, message: &M) -> Result<(), Reject> {
         let schema = schema_key(M::SCHEMA_ID, M::TEMPLATE_ID);
         self.publish_bytes(schema, M::ENCODING, message.encoded_length(), |buffer| message.encode(buffer))
     }
@@ -222,14 +219,14 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Schedules [`crate::Service::on_timer`] with `timer` once sequenced time has reached `deadline_ns`. Replaces a
-    /// timer with the same identifier.
-    pub fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
+    /// Schedules [`crate::Service::on_timer`] with the number `timer` once sequenced time has reached `deadline_ns`. Replaces a
+    /// timer with the same number.
+    pub fn set_numbered_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.outputs.timers.push(TimerChange::Set { timer, deadline_ns });
     }
 
     /// Cancels a timer; does nothing if it is not set.
-    pub fn cancel_timer(&mut self, timer: u64) {
+    pub fn cancel_numbered_timer(&mut self, timer: u64) {
         self.outputs.timers.push(TimerChange::Cancel { timer });
     }
 

@@ -36,6 +36,25 @@ pub(crate) trait ErasedService: Any + Send {
 
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject>;
 
+    /// Keys of the timer messages that it takes.
+    fn timer_schemas(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Name of a timer's message, for reports.
+    fn timer_name(&self, _schema: u32) -> Option<&'static str> {
+        None
+    }
+
+    fn on_timer_message(
+        &mut self,
+        schema: u32,
+        _payload: &[u8],
+        _context: &mut Context<'_>,
+    ) -> Result<(), HandlerRefusal> {
+        Err(unhandled_timer(schema))
+    }
+
     fn snapshot(&self, state: &mut Vec<u8>);
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String>;
@@ -129,6 +148,26 @@ impl<S: Service> ErasedService for TypedService<S> {
         self.service.on_timer(timer, context)
     }
 
+    fn timer_schemas(&self) -> Vec<u32> {
+        self.handlers.timer_schemas()
+    }
+
+    fn timer_name(&self, schema: u32) -> Option<&'static str> {
+        self.handlers.timer_name(schema)
+    }
+
+    fn on_timer_message(
+        &mut self,
+        schema: u32,
+        payload: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<(), HandlerRefusal> {
+        match self.handlers.find_timer(schema) {
+            Some(handler) => handler(&mut self.service, payload, context),
+            None => Err(unhandled_timer(schema)),
+        }
+    }
+
     fn snapshot(&self, state: &mut Vec<u8>) {
         self.service.snapshot(state);
     }
@@ -144,4 +183,9 @@ impl<S: Service> ErasedService for TypedService<S> {
 #[cold]
 pub(crate) fn unhandled(schema: u32, encoding: Encoding) -> HandlerRefusal {
     HandlerRefusal::Unhandled(format!("no handler takes {} in {encoding:?}", describe(schema, encoding)))
+}
+
+#[cold]
+pub(crate) fn unhandled_timer(schema: u32) -> HandlerRefusal {
+    HandlerRefusal::Unhandled(format!("no handler takes timers with {}", describe(schema, Encoding::Postcard)))
 }

@@ -18,11 +18,11 @@ use crate::EngineError;
 use crate::context::Context;
 use crate::erased_service::{ErasedService, TypedService};
 use crate::handler_guard::{HandlerRefusal, guard};
-use crate::outputs::{ExecutionOutcome, Outputs, TimerChange};
+use crate::outputs::{ExecutionOutcome, Outputs};
 use crate::reject::Reject;
 use crate::service::{Service, describe};
 use crate::sessions::{SessionTable, StoredNotice};
-use crate::timers::TimerTable;
+use crate::timers::{DueTimer, TimerMessage, TimerRequest, TimerTable};
 use crate::transaction_layout::TransactionReply;
 use gapless_schema::Encoding;
 use gapless_stream::logger::utc;
@@ -63,6 +63,8 @@ impl Fold {
     }
 
     fn of(service: Box<dyn ErasedService>, policy: Policy) -> Self {
+        let mut outputs = Outputs::default();
+        outputs.timer_schemas = service.timer_schemas();
         Self {
             has_version: service.versions().contains(&1),
             applies_transactions: service.applies_transactions(),
@@ -75,7 +77,7 @@ impl Fold {
             last_sequence: 0,
             last_timestamp_ns: 0,
             version: 1,
-            outputs: Outputs::default(),
+            outputs,
             is_on_event_stream: false,
             next_published: 1,
             message: Vec::new(),
@@ -353,15 +355,16 @@ impl Fold {
         let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else {
             return Err(EngineError::Corrupt { sequence, reason: "a malformed timer".to_owned() });
         };
-        if !self.timers.take(timer, deadline_ns) {
-            return Ok(());
-        }
-        let called = self.call(frame, Trigger::Timer { timer, deadline_ns }, |service, context| {
-            service.on_timer(timer, context).map_err(HandlerRefusal::Rejected)
+        let Some(due) = self.timers.take(timer, deadline_ns) else { return Ok(()) };
+        let schema = due.schema();
+        let called = self.call(frame, Trigger::Timer { timer, deadline_ns, schema }, |service, context| match &due {
+            DueTimer::Numbered(timer) => service.on_timer(*timer, context).map_err(HandlerRefusal::Rejected),
+            DueTimer::Message(TimerMessage { schema, payload }) => service.on_timer_message(*schema, payload, context),
         });
         // No client waits for a reply, so a refusal is recorded as a dead letter.
         if let ExecutionOutcome::Refused { text: reason, .. } = called? {
-            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
+            let schema = schema.unwrap_or_default();
+            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema, reason });
         }
         self.commit_side_outputs(sink);
         Ok(())
@@ -458,26 +461,27 @@ impl Fold {
             });
             sink.notice(entry);
         }
-        for change in &self.outputs.timers {
-            let (timer, before) = match *change {
-                TimerChange::Set { timer, deadline_ns } => {
-                    let before = self.timers.set(timer, deadline_ns);
-                    sink.set_timer(timer, deadline_ns);
-                    (timer, before.filter(|before| *before != deadline_ns))
-                }
-                TimerChange::Cancel { timer } => (timer, self.timers.cancel(timer)),
-            };
-            if let Some(deadline_ns) = before {
-                sink.cancel_timer(timer, deadline_ns);
-            }
-        }
+        self.timers.apply(&self.outputs, |request| match request {
+            TimerRequest::Set { timer, deadline_ns } => sink.set_timer(timer, deadline_ns),
+            TimerRequest::Cancel { timer, deadline_ns } => sink.cancel_timer(timer, deadline_ns),
+        });
     }
 }
 
 #[derive(Clone, Copy)]
 enum Trigger {
-    Message { schema: u32, encoding: Encoding, session: u64, session_seq: u64 },
-    Timer { timer: u64, deadline_ns: u64 },
+    Message {
+        schema: u32,
+        encoding: Encoding,
+        session: u64,
+        session_seq: u64,
+    },
+    /// `schema`: of the timer's message.
+    Timer {
+        timer: u64,
+        deadline_ns: u64,
+        schema: Option<u32>,
+    },
 }
 
 impl Trigger {
@@ -494,7 +498,13 @@ impl Trigger {
                 let name = service.message_name(schema, encoding);
                 name.map_or_else(|| describe(schema, encoding), str::to_owned)
             }
-            Self::Timer { timer, deadline_ns } => format!("timer {timer} (due at {})", utc(deadline_ns)),
+            Self::Timer { timer, deadline_ns, schema } => {
+                let named = schema.map(|schema| {
+                    service.timer_name(schema).map_or_else(|| describe(schema, Encoding::Postcard), str::to_owned)
+                });
+                let timer = named.unwrap_or_else(|| timer.to_string());
+                format!("timer {timer} (due at {})", utc(deadline_ns))
+            }
         }
     }
 }

@@ -78,6 +78,7 @@ pub mod timers;
 pub mod transaction_layout;
 pub mod transaction_service;
 mod typed_command;
+mod typed_message;
 
 pub use context::{Context, OUTPUT_LENGTH_MAX};
 pub use embedded_host::{CommandOutcome, EmbeddedHost};
@@ -94,3 +95,4 @@ pub use service::{Handlers, Service};
 pub use service_host::ServiceHost;
 pub use state::{StateHandlers, StateOptions, StateService};
 pub use stream_service::{StreamService, StreamServiceOptions};
+pub use typed_message::NoticesFull;

@@ -2,6 +2,7 @@
 
 use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
+use std::convert::Infallible;
 use std::ops::Range;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,23 +12,27 @@ pub(crate) struct OutputDraft {
     pub payload: Range<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TimerChange {
     Set { timer: u64, deadline_ns: u64 },
     Cancel { timer: u64 },
+    SetMessage { message: OutputDraft, deadline_ns: u64 },
+    CancelMessage { message: OutputDraft },
 }
 
 #[derive(Default)]
 pub(crate) struct Outputs {
     buffer: Vec<u8>,
     used: usize,
-    /// Encoded reply; its memory is reused.
+    /// Encoded message; its memory is reused.
     typed: Vec<u8>,
     pub reply: Option<OutputDraft>,
     pub reply_too_long: Option<u64>,
     pub notices: Vec<(u64, OutputDraft)>,
     pub timers: Vec<TimerChange>,
     pub published: Vec<OutputDraft>,
+    /// Keys of the timer messages that the service takes; not an output.
+    pub timer_schemas: Vec<u32>,
 }
 
 impl Outputs {
@@ -70,9 +75,8 @@ impl Outputs {
         length_max: usize,
         encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<Option<u64>, E> {
-        self.typed.clear();
-        encode(&mut self.typed)?;
-        let typed = std::mem::take(&mut self.typed);
+        let mut typed = self.take_typed();
+        encode(&mut typed)?;
         if typed.len() > length_max {
             return Ok(Some(typed.len() as u64));
         }
@@ -80,8 +84,30 @@ impl Outputs {
             buffer.copy_from_slice(&typed);
             Ok::<_, E>(typed.len())
         })?);
-        self.typed = typed;
+        self.put_back(typed);
         Ok(None)
+    }
+
+    /// Returns an empty buffer for an encoded message; give it back to [`Outputs::put_back`].
+    #[inline]
+    pub fn take_typed(&mut self) -> Vec<u8> {
+        let mut typed = std::mem::take(&mut self.typed);
+        typed.clear();
+        typed
+    }
+
+    #[inline]
+    pub fn put_back(&mut self, typed: Vec<u8>) {
+        self.typed = typed;
+    }
+
+    /// Stages an encoded message.
+    pub fn stage_bytes(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) -> OutputDraft {
+        let Ok(draft) = self.stage(schema, encoding, payload.len(), |buffer| {
+            buffer.copy_from_slice(payload);
+            Ok::<_, Infallible>(payload.len())
+        });
+        draft
     }
 
     #[inline]

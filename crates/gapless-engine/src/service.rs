@@ -4,7 +4,8 @@ use crate::Reject;
 use crate::context::Context;
 use crate::handler_guard::HandlerRefusal;
 use crate::typed_command::TypedCommand;
-use gapless_message::Request;
+use crate::typed_message;
+use gapless_message::{Message, Request, contract};
 use gapless_schema::{Decode, Encoding, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -55,11 +56,13 @@ type ServiceHandler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(
 pub struct Handlers<S> {
     by_message: FxHashMap<(u32, Encoding), ServiceHandler<S>>,
     names: FxHashMap<(u32, Encoding), &'static str>,
+    /// By the key of the message's name.
+    timers: FxHashMap<u32, (&'static str, ServiceHandler<S>)>,
 }
 
 impl<S> Default for Handlers<S> {
     fn default() -> Self {
-        Self { by_message: FxHashMap::default(), names: FxHashMap::default() }
+        Self { by_message: FxHashMap::default(), names: FxHashMap::default(), timers: FxHashMap::default() }
     }
 }
 
@@ -147,9 +150,59 @@ impl<S> Handlers<S> {
         let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
             typed.call(payload, context, |command, context| handler(service, command, context))
         };
-        check_name::<C>(self.names.get(&(schema, Encoding::Postcard)));
+        check_name(C::TYPE_NAME, self.names.get(&(schema, Encoding::Postcard)).copied());
         self.names.insert((schema, Encoding::Postcard), C::TYPE_NAME);
         self.insert(schema, Encoding::Postcard, Box::new(call))
+    }
+
+    /// Registers `handler` for the events `M` of an event stream, of all versions that this program reads
+    /// ([`crate::StreamService`]).
+    ///
+    /// # Panics
+    /// A message of this name has a handler already.
+    pub fn event<M: Message>(&mut self, handler: impl Fn(&mut S, M, &mut Context<'_>) + Send + 'static) -> &mut Self {
+        let schema = contract::name_key(M::TYPE_NAME);
+        check_name(M::TYPE_NAME, self.names.get(&(schema, Encoding::Postcard)).copied());
+        self.names.insert((schema, Encoding::Postcard), M::TYPE_NAME);
+        self.insert(schema, Encoding::Postcard, without_answer(handler))
+    }
+
+    /// Registers `handler` for the timers with a message `M` ([`Context::set_timer`]), of all versions that this program
+    /// reads.
+    ///
+    /// ```
+    /// use gapless_engine::{Context, Handlers};
+    /// use gapless_message::Message;
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// #[message(request)]
+    /// struct Hold {
+    ///     seat: u32,
+    /// }
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// struct HoldEnds {
+    ///     seat: u32,
+    /// }
+    ///
+    /// struct Seats(Vec<bool>);
+    /// fn handlers(handlers: &mut Handlers<Seats>) {
+    ///     handlers.command(|seats: &mut Seats, Hold { seat }, context: &mut Context<'_>| {
+    ///         seats.0[seat as usize] = true;
+    ///         context.set_timer(&HoldEnds { seat }, context.time_ns() + 60_000_000_000);
+    ///         Ok(())
+    ///     });
+    ///     handlers.timer(|seats: &mut Seats, HoldEnds { seat }, _: &mut Context<'_>| seats.0[seat as usize] = false);
+    /// }
+    /// # handlers(&mut Handlers::default());
+    /// ```
+    ///
+    /// # Panics
+    /// A timer message of this name has a handler already.
+    pub fn timer<M: Message>(&mut self, handler: impl Fn(&mut S, M, &mut Context<'_>) + Send + 'static) -> &mut Self {
+        let other = self.timers.insert(contract::name_key(M::TYPE_NAME), (M::TYPE_NAME, without_answer(handler)));
+        check_name(M::TYPE_NAME, other.map(|(name, _)| name));
+        self
     }
 
     fn insert(&mut self, schema: u32, encoding: Encoding, handler: ServiceHandler<S>) -> &mut Self {
@@ -163,18 +216,37 @@ impl<S> Handlers<S> {
         self.names.get(&(schema, encoding)).copied()
     }
 
+    pub(crate) fn timer_schemas(&self) -> Vec<u32> {
+        self.timers.keys().copied().collect()
+    }
+
+    #[cold]
+    pub(crate) fn timer_name(&self, schema: u32) -> Option<&'static str> {
+        self.timers.get(&schema).map(|(name, _)| *name)
+    }
+
+    pub(crate) fn find_timer(&self, schema: u32) -> Option<&ServiceHandler<S>> {
+        self.timers.get(&schema).map(|(_, handler)| handler)
+    }
+
     #[inline]
     pub(crate) fn find(&self, schema: u32, encoding: Encoding) -> Option<&ServiceHandler<S>> {
         self.by_message.get(&(schema, encoding))
     }
 }
 
+fn without_answer<S, M: Message>(handler: impl Fn(&mut S, M, &mut Context<'_>) + Send + 'static) -> ServiceHandler<S> {
+    Box::new(move |service, payload, context| {
+        handler(service, typed_message::decode(payload)?, context);
+        Ok(())
+    })
+}
+
 /// # Panics
-/// `other` is a command of the same name or key.
-pub(crate) fn check_name<C: Request>(other: Option<&&str>) {
+/// `other` is a message of the same name or key.
+pub(crate) fn check_name(name: &str, other: Option<&str>) {
     if let Some(other) = other {
-        let name = C::TYPE_NAME;
-        panic!("commands {other} and {name} have the same name or key: give one `#[message(name = \"…\")]`");
+        panic!("messages {other} and {name} have the same name or key: give one `#[message(name = \"…\")]`");
     }
 }
 

@@ -425,13 +425,13 @@ impl ServiceHost {
     /// impl Service for Hours {
     ///     fn handlers(handlers: &mut Handlers<Self>) {
     ///         handlers.on_bytes(WATCH.schema, |hours, _, context| {
-    ///             context.set_timer(1, context.time_ns() + HOUR_NS);
+    ///             context.set_numbered_timer(1, context.time_ns() + HOUR_NS);
     ///             context.reply_with(WATCH, &hours.0.to_le_bytes())
     ///         });
     ///     }
     ///     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
     ///         self.0 += 1;
-    ///         context.set_timer(timer, context.time_ns() + HOUR_NS);
+    ///         context.set_numbered_timer(timer, context.time_ns() + HOUR_NS);
     ///         Ok(())
     ///     }
     /// #     fn snapshot(&self, _: &mut Vec<u8>) {}

@@ -1,7 +1,8 @@
 //! State of a fold after a prefix of the stream, as a file. Recovery starts there, and older segments can be deleted.
 //!
 //! ```text
-//!   0  u64  magic "GAPSNAP\4"; also readable: "GAPSNAP\3" without fault rules, "GAPSNAP\2" also without the version
+//!   0  u64  magic "GAPSNAP\5"; also readable: "GAPSNAP\4" without timer messages, "GAPSNAP\3" also without
+//!           fault rules, "GAPSNAP\2" also without the version
 //!   8  u128 stream id
 //!  24  u64  incarnation
 //!  32  u64  sequence             of the last applied frame
@@ -12,6 +13,7 @@
 //!           notices u32, and for each: number u64, sequence u64, timestamp u64, schema u32,
 //!           encoding u16, payload (u32 length, bytes)
 //!   …  u32  timers, then each: timer u64, deadline u64
+//!   …  u32  timers with a message, then each: timer u64, schema u32, message (u32 length, bytes)
 //!   …  u64  number of the service's next frame in a stream of others; 1 in its own stream
 //!   …  u32  version that the service acts as
 //!   …  u32  fault rules, the flags of their mark and bit 31; 0 if the stream has none
@@ -24,6 +26,7 @@
 use crate::EngineError;
 use crate::fold::{CheckSnapshots, Fold};
 use crate::sessions::{SessionEntry, StoredNotice, StoredReply};
+use crate::timers::TimerMessage;
 use gapless_agent::fault::{crash_point, mutant};
 use gapless_agent::{checked_file, private_folder};
 use gapless_client::polled::WINDOW_COMMANDS_MAX;
@@ -39,11 +42,12 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x04");
+const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x05");
 const FORMAT_BITS: u32 = 56;
 const FORMAT_MIN: u64 = 2;
 const FORMAT_WITH_VERSION: u64 = 3;
 const FORMAT_WITH_RULES: u64 = 4;
+const FORMAT_WITH_TIMER_MESSAGES: u64 = 5;
 const HAS_RULES: u32 = 1 << 31;
 const EXTENSION: &str = "snapshot";
 const SNAPSHOTS_RETAINED: usize = 2;
@@ -61,6 +65,10 @@ pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     fields.u32(fold.timers.iter().len() as u32);
     for (timer, deadline_ns) in fold.timers.iter() {
         fields.u64(timer).u64(deadline_ns);
+    }
+    fields.u32(fold.timers.messages().len() as u32);
+    for (timer, TimerMessage { schema, payload }) in fold.timers.messages() {
+        fields.u64(timer).u32(*schema).u32(payload.len() as u32).bytes(payload);
     }
     let rules = fold.fault_rules.map_or(0, |rules| rules.bits() | HAS_RULES);
     fields.u64(fold.next_published).u32(fold.version).u32(rules);
@@ -218,7 +226,17 @@ fn restore_fields<'a>(fold: &mut Fold, fields: &mut FieldReader<'a>, format: u64
         fold.sessions.insert(session(fields)?);
     }
     for _ in 0..fields.u32("the timers")? {
-        fold.timers.set(fields.u64("a timer")?, fields.u64("a deadline")?);
+        fold.timers.restore(fields.u64("a timer")?, fields.u64("a deadline")?);
+    }
+    if format >= FORMAT_WITH_TIMER_MESSAGES {
+        let what = "a timer's message";
+        for _ in 0..fields.u32("the timers with a message")? {
+            let (timer, schema, length) = (fields.u64(what)?, fields.u32(what)?, fields.u32(what)?);
+            let payload = fields.bytes(length as usize, what)?.into();
+            if !fold.timers.restore_message(timer, TimerMessage { schema, payload }) {
+                return Err(FieldError::Value { what });
+            }
+        }
     }
     fold.next_published = at_least_one(count(fields, "the next frame")?, "the next frame")?;
     if format >= FORMAT_WITH_VERSION {

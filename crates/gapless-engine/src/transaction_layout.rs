@@ -11,14 +11,15 @@
 //!  24  u32  number of notices         for a refusal, here u64: the application's own code
 //!  28  u32  number of timer changes
 //!  32  the reply or the text; each notice: u64 session, u32 schema, u16 encoding, u32 length, bytes; each timer
-//!      change: u8 kind (1 set, 2 cancel), u64 timer, u64 deadline (0 for a cancel); then, up to the end, the changes of
+//!      change: u8 kind (1 set, 2 cancel), u64 timer, u64 deadline (0 for a cancel); or u8 kind (3 set, 4 cancel), u64
+//!      schema of the timer's message, u64 deadline (0 for a cancel), u32 length, the message; then, up to the end, the changes of
 //!      the state in the encoding of [`changes`](crate::store::changes); may be empty
 //! ```
 //! Numbers are little-endian. The frame's header has the session of the command. A refused command has no notices, no
 //! timers and no changes.
 
-use crate::outputs::{ExecutionOutcome, Outputs, TimerChange};
-use gapless_schema::{EncodeError, Encoding};
+use crate::outputs::{ExecutionOutcome, OutputDraft, Outputs, TimerChange};
+use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::fields::{FieldReader, FieldWriter, u16_at, u32_at, u64_at};
 
@@ -32,6 +33,8 @@ const DONE: u8 = 0;
 const DONE_TOO_LONG: u8 = 3;
 const SET: u8 = 1;
 const CANCEL: u8 = 2;
+const SET_MESSAGE: u8 = 3;
+const CANCEL_MESSAGE: u8 = 4;
 const TEXT_LENGTH_MAX: usize = 1024;
 
 #[inline]
@@ -51,11 +54,20 @@ pub(crate) fn write_outputs(out: &mut Vec<u8>, outputs: &Outputs, layout: u32) {
         out.u64(*session).u32(draft.schema).u16(draft.encoding.flags()).u32(payload.len() as u32).bytes(payload);
     }
     for change in &outputs.timers {
-        let (what, timer, deadline_ns) = match *change {
-            TimerChange::Set { timer, deadline_ns } => (SET, timer, deadline_ns),
-            TimerChange::Cancel { timer } => (CANCEL, timer, 0),
+        let (what, timer, deadline_ns, message) = match change {
+            TimerChange::Set { timer, deadline_ns } => (SET, *timer, *deadline_ns, None),
+            TimerChange::Cancel { timer } => (CANCEL, *timer, 0, None),
+            TimerChange::SetMessage { message, deadline_ns } => {
+                (SET_MESSAGE, u64::from(message.schema), *deadline_ns, Some(message))
+            }
+            TimerChange::CancelMessage { message } => (CANCEL_MESSAGE, u64::from(message.schema), 0, Some(message)),
         };
-        FieldWriter::new(out).u8(what).u64(timer).u64(deadline_ns);
+        let mut out = FieldWriter::new(out);
+        out.u8(what).u64(timer).u64(deadline_ns);
+        if let Some(message) = message {
+            let payload = outputs.payload(message);
+            out.u32(payload.len() as u32).bytes(payload);
+        }
     }
 }
 
@@ -158,23 +170,32 @@ pub(crate) fn read<'a>(bytes: &'a [u8], outputs: &mut Outputs) -> Result<Decoded
         let (session, schema) = (fields.u64("a notice's session")?, fields.u32("a notice's schema")?);
         let (encoding, length) = (encoding_of(fields.u16("an encoding")?)?, fields.u32("a notice's length")?);
         let payload = fields.bytes(length as usize, "a notice")?;
-        let staged = outputs.stage(schema, encoding, payload.len(), |buffer| {
-            buffer.copy_from_slice(payload);
-            Ok::<_, EncodeError>(payload.len())
-        });
-        outputs.notices.push((session, staged.expect("copying does not fail")));
+        let staged = outputs.stage_bytes(schema, encoding, payload);
+        outputs.notices.push((session, staged));
     }
     for _ in 0..timers {
         let what = fields.u8("a change of a timer")?;
         let (timer, deadline_ns) = (fields.u64("a timer")?, fields.u64("a deadline")?);
-        outputs.timers.push(match (what, deadline_ns) {
+        let change = match (what, deadline_ns) {
             (SET, _) => TimerChange::Set { timer, deadline_ns },
             (CANCEL, 0) => TimerChange::Cancel { timer },
+            (SET_MESSAGE, _) => TimerChange::SetMessage { message: message(timer, &mut fields, outputs)?, deadline_ns },
+            (CANCEL_MESSAGE, 0) => TimerChange::CancelMessage { message: message(timer, &mut fields, outputs)? },
             _ => return Err(format!("change {what} of timer {timer} is none")),
-        });
+        };
+        outputs.timers.push(change);
     }
     let reply = reply.map(|payload| TransactionReply { schema, encoding, payload });
     Ok(DecodedTransaction { outcome: ExecutionOutcome::Done, reply, hash, layout, changes: fields.rest() })
+}
+
+/// Stages the message of a timer.
+#[cold]
+fn message(schema: u64, fields: &mut FieldReader<'_>, outputs: &mut Outputs) -> Result<OutputDraft, String> {
+    let schema = u32::try_from(schema).map_err(|_| format!("{schema} is no schema of a timer"))?;
+    let length = fields.u32("the length of a timer's message")?;
+    let payload = fields.bytes(length as usize, "a timer's message")?;
+    Ok(outputs.stage_bytes(schema, Encoding::Postcard, payload))
 }
 
 /// Does not check the rest.

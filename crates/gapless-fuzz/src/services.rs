@@ -32,10 +32,10 @@ impl Service for CarCounter {
         handlers.on::<Protobuf<Car>>(Self::car);
         handlers.on_bytes(ECHO, |service, payload, context| {
             service.cars = service.cars.wrapping_add(1);
-            context.set_timer(u64::from(payload.first().copied().unwrap_or(0)), context.time_ns() | 1);
-            context.cancel_timer(u64::from(payload.last().copied().unwrap_or(0)));
+            context.set_numbered_timer(u64::from(payload.first().copied().unwrap_or(0)), context.time_ns() | 1);
+            context.cancel_numbered_timer(u64::from(payload.last().copied().unwrap_or(0)));
             let session = context.session();
-            context.send_bytes(session, ECHO, gapless_schema::Encoding::Opaque, 1, |buffer| {
+            context.notify_bytes(session, ECHO, gapless_schema::Encoding::Opaque, 1, |buffer| {
                 buffer[0] = 1;
                 Ok::<_, String>(1)
             })?;
@@ -47,7 +47,7 @@ impl Service for CarCounter {
     }
 
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
-        context.set_timer(timer, context.time_ns());
+        context.set_numbered_timer(timer, context.time_ns());
         Ok(())
     }
 

@@ -149,19 +149,22 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 /// impl Ledger {
 ///     #[command]
 ///     fn transfer(&mut self, command: Transfer, context: &mut Context<'_>) -> Result<Booked, Overdrawn> { … }
+///     #[timer]
+///     fn remind(&mut self, reminder: Reminder) { … }
 /// }
 /// ```
 ///
 /// The context may be left out. A returned refusal must leave the state as it was. The return type must be written as
-/// `Result<…>`, not as an alias of it. A service with timers, or with messages of a schema, implements `Service` by hand
-/// instead. Options:
+/// `Result<…>`, not as an alias of it. A method with `#[timer]` handles timers with its message (`Context::set_timer`),
+/// one with `#[event]` handles messages of an event stream (`StreamService`); neither returns anything. A service with
+/// numbered timers, or with messages of a schema, implements `Service` by hand instead. Options:
 ///
 /// | option | default | meaning |
 /// |---|---|---|
 /// | `versions = 1..=2` | `1..=1` | versions that the program can act as: `Service::versions` |
 /// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it |
 ///
-/// It expands to `impl Service`: registration of each command, and snapshots of the derived state.
+/// It expands to `impl Service`: registration of each handler, and snapshots of the derived state.
 #[proc_macro_attribute]
 pub fn service(options: TokenStream, item: TokenStream) -> TokenStream {
     service::expand(options.into(), item.into(), "::gapless_engine::service::derived").into()

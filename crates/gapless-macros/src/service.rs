@@ -39,11 +39,35 @@ impl Parse for ServiceOptions {
     }
 }
 
-struct Command {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HandlerKind {
+    Command,
+    Timer,
+    Event,
+}
+
+impl HandlerKind {
+    fn of(attribute: &Attribute) -> Option<Self> {
+        let path = attribute.path();
+        [Self::Command, Self::Timer, Self::Event].into_iter().find(|kind| path.is_ident(kind.name()))
+    }
+
+    /// Name of the attribute, and of the function that registers the handler.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Timer => "timer",
+            Self::Event => "event",
+        }
+    }
+}
+
+struct Handler {
+    kind: HandlerKind,
     /// Attributes `cfg`, which decide whether the method exists.
     conditions: Vec<Attribute>,
     method: Ident,
-    request: Type,
+    message: Type,
     has_context: bool,
     is_result: bool,
     /// Place of errors about its types.
@@ -61,25 +85,28 @@ pub fn expand(options: Tokens, item: Tokens, module: &str) -> Tokens {
             return quote!(#item #error);
         }
     };
-    let commands = take_commands(&mut block);
-    let beside = commands.and_then(|commands| implementation(options, &block, &commands, module));
+    let handlers = take_handlers(&mut block);
+    let beside = handlers.and_then(|handlers| implementation(options, &block, &handlers, module));
     let beside = beside.unwrap_or_else(Error::into_compile_error);
     quote!(#block #beside)
 }
 
 /// Removes the attributes.
-fn take_commands(block: &mut ItemImpl) -> Result<Vec<Command>> {
-    let mut commands = Vec::new();
+fn take_handlers(block: &mut ItemImpl) -> Result<Vec<Handler>> {
+    let mut handlers: Vec<Handler> = Vec::new();
     let mut error: Option<Error> = None;
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        let (marks, others) =
-            std::mem::take(&mut method.attrs).into_iter().partition(|attribute| attribute.path().is_ident("command"));
+        let (marks, others): (Vec<Attribute>, _) =
+            std::mem::take(&mut method.attrs).into_iter().partition(|attribute| HandlerKind::of(attribute).is_some());
         method.attrs = others;
-        let marks: Vec<Attribute> = marks;
-        let Some(mark) = marks.first() else { continue };
-        match mark.meta.require_path_only().and_then(|_| command(method)) {
-            Ok(command) => commands.push(command),
+        let Some((mark, kind)) = marks.first().and_then(|mark| Some((mark, HandlerKind::of(mark)?))) else { continue };
+        let found = match marks.get(1) {
+            Some(second) => Err(Error::new(second.span(), "a method handles one kind of message")),
+            None => mark.meta.require_path_only().and_then(|_| handler(kind, method)),
+        };
+        match found {
+            Ok(handler) => handlers.push(handler),
             Err(other) => match &mut error {
                 None => error = Some(other),
                 Some(error) => error.combine(other),
@@ -89,17 +116,20 @@ fn take_commands(block: &mut ItemImpl) -> Result<Vec<Command>> {
     if let Some(error) = error {
         return Err(error);
     }
-    for (index, command) in commands.iter().enumerate() {
+    for (index, handler) in handlers.iter().enumerate() {
         let text = |ty: &Type| ty.to_token_stream().to_string();
-        let is_same = |other: &Command| other.conditions.is_empty() && text(&other.request) == text(&command.request);
-        if command.conditions.is_empty() && commands[..index].iter().any(is_same) {
-            return Err(Error::new(command.request.span(), "another command takes this request, too"));
+        let is_same = |other: &Handler| {
+            other.kind == handler.kind && other.conditions.is_empty() && text(&other.message) == text(&handler.message)
+        };
+        if handler.conditions.is_empty() && handlers[..index].iter().any(is_same) {
+            let error = format!("another {} takes this message, too", handler.kind.name());
+            return Err(Error::new(handler.message.span(), error));
         }
     }
-    Ok(commands)
+    Ok(handlers)
 }
 
-fn command(method: &ImplItemFn) -> Result<Command> {
+fn handler(kind: HandlerKind, method: &ImplItemFn) -> Result<Handler> {
     let signature = &method.sig;
     if let Some(asyncness) = &signature.asyncness {
         return Err(Error::new(asyncness.span(), "a handler does not wait: it is not `async`"));
@@ -108,7 +138,7 @@ fn command(method: &ImplItemFn) -> Result<Command> {
         return Err(Error::new(unsafety.span(), "a handler cannot be `unsafe`: the engine calls it"));
     }
     if !signature.generics.params.is_empty() {
-        return Err(Error::new(signature.generics.span(), "a command has one type, so its handler has no generics"));
+        return Err(Error::new(signature.generics.span(), "a message has one type, so its handler has no generics"));
     }
     let mut inputs = signature.inputs.iter();
     match inputs.next() {
@@ -120,12 +150,12 @@ fn command(method: &ImplItemFn) -> Result<Command> {
         FnArg::Typed(parameter) => Some(&*parameter.ty),
         FnArg::Receiver(_) => None,
     });
-    let Some(request) = types.next() else {
-        let text = "the command is expected as the second parameter, a type with `#[derive(Message)]`";
+    let Some(message) = types.next() else {
+        let text = "the message is expected as the second parameter, a type with `#[derive(Message)]`";
         return Err(Error::new(signature.paren_token.span.join(), text));
     };
-    if let Type::Reference(reference) = request {
-        return Err(Error::new(reference.span(), "a command is owned: it comes from another process"));
+    if let Type::Reference(reference) = message {
+        return Err(Error::new(reference.span(), "a message is owned: it comes from another process"));
     }
     let context = types.next();
     if let Some(context) = context
@@ -134,7 +164,7 @@ fn command(method: &ImplItemFn) -> Result<Command> {
         return Err(Error::new(context.span(), "`&mut Context<'_>` is expected"));
     }
     if let Some(more) = types.next() {
-        return Err(Error::new(more.span(), "a handler takes a command and the context: put more into the command"));
+        return Err(Error::new(more.span(), "a handler takes a message and the context: put more into the message"));
     }
     let is_result = match &signature.output {
         ReturnType::Type(_, ty) => {
@@ -142,14 +172,19 @@ fn command(method: &ImplItemFn) -> Result<Command> {
         }
         ReturnType::Default => false,
     };
+    if let (HandlerKind::Timer | HandlerKind::Event, ReturnType::Type(_, ty)) = (kind, &signature.output) {
+        let text = format!("nobody waits for the answer to a message of `#[{}]`: it returns nothing", kind.name());
+        return Err(Error::new(ty.span(), text));
+    }
     let place = match &signature.output {
         ReturnType::Type(_, ty) => ty.span(),
         ReturnType::Default => signature.ident.span(),
     };
-    Ok(Command {
+    Ok(Handler {
+        kind,
         conditions: conditions_of(&method.attrs),
         method: signature.ident.clone(),
-        request: request.clone(),
+        message: message.clone(),
         has_context: context.is_some(),
         is_result,
         place: Span::call_site().located_at(place),
@@ -160,7 +195,7 @@ fn conditions_of(attributes: &[Attribute]) -> Vec<Attribute> {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
 }
 
-fn implementation(options: Tokens, block: &ItemImpl, commands: &[Command], module: &str) -> Result<Tokens> {
+fn implementation(options: Tokens, block: &ItemImpl, handlers: &[Handler], module: &str) -> Result<Tokens> {
     let options: ServiceOptions = syn::parse2(options)?;
     if let Some((path, _)) = &block.trait_ {
         return Err(Error::new(
@@ -168,19 +203,27 @@ fn implementation(options: Tokens, block: &ItemImpl, commands: &[Command], modul
             "`#[service]` belongs on an inherent `impl` block of the state, not of a trait",
         ));
     }
-    if commands.is_empty() {
-        return Err(Error::new(block.self_ty.span(), "a service needs at least one method with `#[command]`"));
+    if handlers.iter().all(|handler| handler.kind == HandlerKind::Timer) {
+        let text = "a service needs at least one method with `#[command]`, or with `#[event]` on an event stream";
+        return Err(Error::new(block.self_ty.span(), text));
     }
     let module: Path = match options.crate_path {
         Some(crate_path) => syn::parse_quote!(#crate_path::service::derived),
         None => syn::parse_str(module)?,
     };
-    let handlers = commands.iter().map(|Command { conditions, method, request, has_context, is_result, place }| {
+    let handlers = handlers.iter().map(|handler| {
+        let Handler { kind, conditions, method, message, has_context, is_result, place } = handler;
         let context = has_context.then(|| quote!(, context));
-        let call = quote_spanned!(*place=> Self::#method(service, command #context));
-        let call = if *is_result { call } else { quote_spanned!(*place=> ::core::result::Result::Ok(#call)) };
+        let call = quote_spanned!(*place=> Self::#method(service, message #context));
+        let call = match kind {
+            HandlerKind::Command if !is_result => quote_spanned!(*place=> ::core::result::Result::Ok(#call)),
+            HandlerKind::Command | HandlerKind::Timer | HandlerKind::Event => call,
+        };
         let parameter = if *has_context { quote!(context) } else { quote!(_) };
-        quote_spanned!(*place=> #(#conditions)* handlers.command::<#request>(|service: &mut Self, command, #parameter| #call);)
+        let register = Ident::new(kind.name(), *place);
+        quote_spanned! {*place=>
+            #(#conditions)* handlers.#register::<#message>(|service: &mut Self, message, #parameter| #call);
+        }
     });
     let versions = options.versions.map(|versions| {
         quote! {
@@ -244,14 +287,23 @@ mod tests {
             ("", "impl A { #[command] fn a(self, c: C) {} }", "`&mut self` is expected"),
             ("", "impl A { #[command] fn a(c: C) {} }", "`&mut self` is expected"),
             ("", "impl A { #[command] fn a(&mut self) {} }", "second parameter"),
-            ("", "impl A { #[command] fn a(&mut self, c: &C) {} }", "a command is owned"),
+            ("", "impl A { #[command] fn a(&mut self, c: &C) {} }", "a message is owned"),
             ("", "impl A { #[command] fn a(&mut self, c: C, d: D) {} }", "`&mut Context<'_>` is expected"),
             ("", "impl A { #[command] fn a(&mut self, c: C, d: &D) {} }", "`&mut Context<'_>` is expected"),
-            ("", "impl A { #[command] fn a(&mut self, c: C, d: &mut D, e: E) {} }", "put more into the command"),
+            ("", "impl A { #[command] fn a(&mut self, c: C, d: &mut D, e: E) {} }", "put more into the message"),
             (
                 "",
                 "impl A { #[command] fn a(&mut self, c: C) {} #[command] fn b(&mut self, c: C) {} }",
-                "another command takes this request",
+                "another command takes this message",
+            ),
+            ("", "impl A { #[timer] fn a(&mut self, t: T) {} }", "at least one method with `#[command]`"),
+            ("", "impl A { #[timer] fn a(&mut self, t: T) -> u8 { 1 } }", "nobody waits for the answer"),
+            ("", "impl A { #[event] fn a(&mut self, e: E) -> Result<(), ()> {} }", "it returns nothing"),
+            ("", "impl A { #[event] #[timer] fn a(&mut self, e: E) {} }", "one kind of message"),
+            (
+                "",
+                "impl A { #[event] fn a(&mut self, c: C) {} #[event] fn b(&mut self, c: C) {} }",
+                "another event takes this message",
             ),
             ("", "impl A { #[command(b)] fn a(&mut self, c: C) {} }", "unexpected token"),
             ("name = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "`versions = 1..=2`"),
@@ -273,7 +325,8 @@ mod tests {
     #[test]
     fn handlers_and_options_are_written() {
         let item = "impl<T: State> A<T> { #[command] #[inline] fn a(&mut self, c: C) -> u8 { 1 } \
-                    #[command] fn b(&mut self, d: D, context: &mut Context<'_>) -> Result<(), E> { Ok(()) } }";
+                    #[command] fn b(&mut self, d: D, context: &mut Context<'_>) -> Result<(), E> { Ok(()) } \
+                    #[timer] fn c(&mut self, c: C) {} #[event] fn d(&mut self, c: C, context: &mut Context<'_>) {} }";
         let code = expand("versions = 1..=2, crate = foundation".parse().unwrap(), item.parse().unwrap(), "::x");
         let file: syn::File = syn::parse2(code.clone()).unwrap();
         assert_eq!(file.items.len(), 2);
@@ -282,8 +335,10 @@ mod tests {
             "use foundation :: service :: derived as __service",
             "impl < T : State > __service :: Service for A < T >",
             "1 ..= 2",
-            "command :: < C > (| service : & mut Self , command , _ | :: core :: result :: Result :: Ok (Self :: a (service , command)))",
-            "command :: < D > (| service : & mut Self , command , context | Self :: b (service , command , context))",
+            "command :: < C > (| service : & mut Self , message , _ | :: core :: result :: Result :: Ok (Self :: a (service , message)))",
+            "command :: < D > (| service : & mut Self , message , context | Self :: b (service , message , context))",
+            "timer :: < C > (| service : & mut Self , message , _ | Self :: c (service , message))",
+            "event :: < C > (| service : & mut Self , message , context | Self :: d (service , message , context))",
         ] {
             assert!(code.contains(part), "{part} is not in {code}");
         }

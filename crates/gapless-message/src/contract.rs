@@ -8,6 +8,9 @@
 //!                                       1  u32  contract of the command
 //!                                       5  …    the reply or the refusal
 //! ```
+//!
+//! Messages that are not answered (notices, timers, events) have the form of a command; their contract is a hash of one
+//! shape.
 
 use crate::message::{Message, MessageError};
 use crate::request::Request;
@@ -38,6 +41,19 @@ pub enum AnswerError {
     #[error("the request took effect, and its reply has no form in the client's version")]
     ReplyLost,
     /// The bytes do not decode as an answer. Build client and service with the same types.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+}
+
+/// A message that this program cannot decode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContractError {
+    /// Its sender's type differs. Build both programs with the same types.
+    #[error(
+        "{name}: contract {hash:08x} is unknown to this program, whose type differs from the sender's: build both with the same types"
+    )]
+    Unknown { name: &'static str, hash: u32 },
+    /// Its bytes are malformed.
     #[error(transparent)]
     Message(#[from] MessageError),
 }
@@ -107,9 +123,9 @@ fn known<M: Message>() -> u64 {
     }
 }
 
-/// Mixes three fingerprints, which are hashes already.
+/// Mixes fingerprints, which are hashes already.
 #[inline]
-fn hash_of(fingerprints: [u64; 3]) -> u32 {
+fn hash_of<const N: usize>(fingerprints: [u64; N]) -> u32 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
     let hash = fingerprints.into_iter().fold(0, mix);
     (hash ^ hash >> 32) as u32
@@ -134,6 +150,55 @@ pub fn encode_request<R: Request>(request: &R, into: &mut Vec<u8>) -> Result<(),
         into.truncate(start);
     }
     encoded
+}
+
+/// Appends the payload of a message that is not answered, in its newest version.
+///
+/// # Errors
+/// As [`Message::encode`]; `into` is then unchanged.
+pub fn encode_message<M: Message>(message: &M, into: &mut Vec<u8>) -> Result<(), MessageError> {
+    encode_version(message, (M::VERSION, known::<M>()), into)
+}
+
+/// Returns the payload of the message in each older version that has a form of it.
+#[must_use]
+pub fn encode_older<M: Message>(message: &M) -> Vec<Vec<u8>> {
+    let encode = |version| {
+        let mut payload = Vec::new();
+        encode_version(message, version, &mut payload).ok().map(|()| payload)
+    };
+    versions_of::<M>().into_iter().skip(1).filter_map(encode).collect()
+}
+
+fn encode_version<M: Message>(
+    message: &M,
+    (version, fingerprint): (u32, u64),
+    into: &mut Vec<u8>,
+) -> Result<(), MessageError> {
+    let start = into.len();
+    into.extend_from_slice(&hash_of([fingerprint]).to_le_bytes());
+    let encoded = message.encode_as(version, into);
+    if encoded.is_err() {
+        into.truncate(start);
+    }
+    encoded
+}
+
+/// Decodes a message that is not answered, of any version that this program reads.
+///
+/// # Errors
+/// [`ContractError`].
+pub fn decode_message<M: Message>(payload: &[u8]) -> Result<M, ContractError> {
+    let short = || MessageError::of::<M>(format!("a payload of {} bytes is too short for a contract", payload.len()));
+    let (hash, message) = split_request(payload).ok_or_else(short)?;
+    let version = match hash == hash_of([known::<M>()]) {
+        true => Some(M::VERSION),
+        false => {
+            versions_of::<M>().into_iter().find(|(_, known)| hash_of([*known]) == hash).map(|(version, _)| version)
+        }
+    };
+    let version = version.ok_or(ContractError::Unknown { name: M::TYPE_NAME, hash })?;
+    Ok(M::decode_as(version, message)?)
 }
 
 /// Splits the payload of a command; `None` if it is too short.

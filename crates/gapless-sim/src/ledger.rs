@@ -48,8 +48,8 @@ impl Accounts {
             self.order = self.order.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte) ^ context.sequence();
         }
         match commands % TIMER_EVERY {
-            0 => context.set_timer(session, context.time_ns() + commands % 7 * 9_000_000),
-            1 => context.cancel_timer(session),
+            0 => context.set_numbered_timer(session, context.time_ns() + commands % 7 * 9_000_000),
+            1 => context.cancel_numbered_timer(session),
             _ => {}
         }
         let mut reply = commands.to_le_bytes().to_vec();
@@ -70,7 +70,7 @@ impl Service for Accounts {
         *timers += 1;
         let (commands, timers) = (*commands, *timers);
         self.order = self.order.wrapping_mul(0x0100_0000_01b3) ^ context.time_ns();
-        context.send_bytes(timer, SCHEMA, Encoding::Opaque, 16, |room| {
+        context.notify_bytes(timer, SCHEMA, Encoding::Opaque, 16, |room| {
             room[..8].copy_from_slice(&commands.to_le_bytes());
             room[8..16].copy_from_slice(&timers.to_le_bytes());
             Ok::<_, std::convert::Infallible>(16)

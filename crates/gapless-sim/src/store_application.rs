@@ -94,8 +94,8 @@ impl Accounts {
             return Err(Reject::from(format!("message {index} is one of those that are refused")));
         }
         match account.commands % TIMER_EVERY {
-            0 => context.set_timer(session, context.time_ns() + account.commands % 7 * 9_000_000),
-            1 => context.cancel_timer(session),
+            0 => context.set_numbered_timer(session, context.time_ns() + account.commands % 7 * 9_000_000),
+            1 => context.cancel_numbered_timer(session),
             _ => {}
         }
         let mut reply = account.commands.to_le_bytes().to_vec();
@@ -116,7 +116,7 @@ impl StateService for Accounts {
         let account = store.get_mut(self.accounts, &timer).ok_or("a timer of nobody")?;
         account.timers += 1;
         let (commands, timers) = (account.commands, account.timers);
-        context.send_bytes(timer, SCHEMA, Encoding::Opaque, 16, |room| {
+        context.notify_bytes(timer, SCHEMA, Encoding::Opaque, 16, |room| {
             room[..8].copy_from_slice(&commands.to_le_bytes());
             room[8..16].copy_from_slice(&timers.to_le_bytes());
             Ok::<_, std::convert::Infallible>(16)

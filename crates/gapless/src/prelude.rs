@@ -9,8 +9,8 @@ pub use crate::cluster::{ClusterConfig, Replica, ReplicaOptions, StateOptions};
 pub use crate::message::{Message, NoRefusal, Request};
 pub use crate::schema::{Decode, Direct, Encode, MessageSchema, Protobuf, Sbe};
 pub use crate::service::{
-    Context, EngineError, Handlers, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service, ServiceHost,
-    ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
+    Context, EngineError, Handlers, NoticesFull, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service,
+    ServiceHost, ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
 };
 pub use crate::state::State;
 pub use crate::stream::{

@@ -1,7 +1,7 @@
 //! `NodeEvent`: the events delivered by a node's poll.
 
 use crate::ClientError;
-use crate::message_type::{MessageType, decode};
+use crate::message_type::{MessageType, decode, read};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::{Encoding, Kind};
 
@@ -123,5 +123,13 @@ impl<'a> Message<'a> {
     /// [`ClientError::Decode`], if it is another message ([`Message::message_type`]), or malformed.
     pub fn decode<M: gapless_schema::Decode>(&self) -> Result<M::Decoded<'a>, ClientError> {
         decode::<M>(self.message_type(), self.payload)
+    }
+
+    /// Reads as a typed message, of any version that this program reads.
+    ///
+    /// # Errors
+    /// [`ClientError::Decode`], if it is another message, or malformed.
+    pub fn read<M: gapless_message::Message>(&self) -> Result<M, ClientError> {
+        read(self.message_type(), self.payload)
     }
 }

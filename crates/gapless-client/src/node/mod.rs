@@ -66,6 +66,7 @@ use crate::node_progress::ProgressReport;
 use event_decoder::{EventDecoder, StreamClosure, observe};
 use gapless_agent::Clock;
 use gapless_log::StreamIdentity;
+use gapless_message::contract;
 use gapless_schema::Encode;
 use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::control::{SessionOpen, TimerFired};
@@ -239,8 +240,18 @@ impl<L: NodeLink> StreamNode<L> {
     ///
     /// # Errors
     /// As for [`StreamNode::publish`]; the object cannot be encoded.
-    pub fn publish_message<M: Encode>(&mut self, message: &M) -> Result<u64, ClientError> {
+    pub fn publish_object<M: Encode>(&mut self, message: &M) -> Result<u64, ClientError> {
         self.publish_with(MessageType::of::<M>(), message.encoded_length(), |buffer| encode(message, buffer))
+    }
+
+    /// Like [`StreamNode::publish`], for a typed message.
+    ///
+    /// # Errors
+    /// As for [`StreamNode::publish`]; the message cannot be encoded.
+    pub fn publish_message<M: gapless_message::Message>(&mut self, message: &M) -> Result<u64, ClientError> {
+        let mut payload = Vec::new();
+        contract::encode_message(message, &mut payload).map_err(|error| ClientError::Encode(error.to_string()))?;
+        self.publish(MessageType::typed::<M>(), &payload)
     }
 
     /// Sets a timer that fires once sequenced time has reached `deadline_ns`; 0 cancels it. It replaces one with the

@@ -2,12 +2,11 @@
 
 use super::{MessageType, OwnedReply, PolledClient, Reply};
 use crate::ClientError;
-use crate::message_type::{decode, encode};
+use crate::message_type::{decode, encode, read};
 use crate::session_key::SessionKey;
 use gapless_message::contract::{self, AnswerError};
-use gapless_message::{Message as _, MessageError, Request};
+use gapless_message::{Message, MessageError, Request};
 use gapless_schema::{Decode, Encode};
-use gapless_wire::Encoding;
 use std::time::Duration;
 
 impl PolledClient {
@@ -28,7 +27,7 @@ impl PolledClient {
     #[inline]
     pub fn enqueue_request<R: Request>(&mut self, key: SessionKey, request: &R) -> Result<u64, ClientError> {
         let payload = self.encode_request(request)?;
-        let sent = self.enqueue(key, type_of::<R>(), payload.len(), |buffer| {
+        let sent = self.enqueue(key, MessageType::typed::<R>(), payload.len(), |buffer| {
             buffer.copy_from_slice(&payload);
             Ok(payload.len())
         });
@@ -47,7 +46,7 @@ impl PolledClient {
         timeout: Duration,
     ) -> Result<Result<R::Reply, R::Refusal>, ClientError> {
         let payload = self.encode_request(request)?;
-        let called = self.call(key, type_of::<R>(), &payload, timeout);
+        let called = self.call(key, MessageType::typed::<R>(), &payload, timeout);
         self.request = payload;
         called?.answer::<R>()
     }
@@ -87,6 +86,14 @@ impl<'a> Reply<'a> {
     #[must_use]
     pub const fn message_type(&self) -> MessageType {
         MessageType { schema: self.schema, encoding: self.encoding }
+    }
+
+    /// Reads as a typed message that is no answer: a notice.
+    ///
+    /// # Errors
+    /// [`ClientError::Decode`], if it is another message ([`Reply::message_type`]), or malformed.
+    pub fn read<M: Message>(&self) -> Result<M, ClientError> {
+        read(self.message_type(), self.payload)
     }
 
     /// Decodes the answer to a typed request: its reply, or its refusal.
@@ -137,16 +144,12 @@ impl OwnedReply {
     }
 }
 
-const fn type_of<R: Request>() -> MessageType {
-    MessageType { schema: contract::name_key(R::TYPE_NAME), encoding: Encoding::Postcard }
-}
-
 fn answer<R: Request>(
     found: MessageType,
     sequence: u64,
     payload: &[u8],
 ) -> Result<Result<R::Reply, R::Refusal>, ClientError> {
-    if found != type_of::<R>() {
+    if found != MessageType::typed::<R>() {
         let reason = format!("it is schema {:#x} in {:?}, no answer to {}", found.schema, found.encoding, R::TYPE_NAME);
         return Err(ClientError::Decode { expected: R::Reply::TYPE_NAME, reason });
     }

@@ -41,7 +41,7 @@ impl Keeper {
         self.0.push(*what);
         match what {
             b'l' => context.reply_bytes(5, Encoding::Opaque, LONG_REPLY, |_| Ok::<_, String>(LONG_REPLY))?,
-            b't' => context.set_timer(u64::from(rest[0]), u64::from(rest[1])),
+            b't' => context.set_numbered_timer(u64::from(rest[0]), u64::from(rest[1])),
             _ => {}
         }
         Ok(())

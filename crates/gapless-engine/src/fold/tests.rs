@@ -57,9 +57,9 @@ impl Service for Keeper {
                 b'e' => return Err("too late".into()),
                 b'r' => context.reply_bytes(5, Encoding::Opaque, rest.len(), |buffer| copy(buffer, rest))?,
                 b'l' => context.reply_bytes(5, Encoding::Opaque, 2 << 20, |buffer| copy(buffer, &[]))?,
-                b'n' => context.send_bytes(number, 6, Encoding::Opaque, rest.len(), |buffer| copy(buffer, rest))?,
-                b't' => context.set_timer(number, u64::from(rest[1])),
-                b'c' => context.cancel_timer(number),
+                b'n' => context.notify_bytes(number, 6, Encoding::Opaque, rest.len(), |buffer| copy(buffer, rest))?,
+                b't' => context.set_numbered_timer(number, u64::from(rest[1])),
+                b'c' => context.cancel_numbered_timer(number),
                 _ => {}
             }
             assert_eq!((context.session(), context.time_ns()), (SESSION, context.sequence() * TIME_NS));

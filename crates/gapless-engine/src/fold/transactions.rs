@@ -69,7 +69,7 @@ impl Fold {
         let (head, payload) =
             payload.split_at_checked(TimerFired::LENGTH).ok_or_else(|| corrupt("a malformed timer"))?;
         let fired = TimerFired::from_bytes(head).ok_or_else(|| corrupt("a malformed timer"))?;
-        if frame.flags() & TRANSACTION_FLAG == 0 || !self.timers.take(fired.timer, fired.deadline_ns) {
+        if frame.flags() & TRANSACTION_FLAG == 0 || self.timers.take(fired.timer, fired.deadline_ns).is_none() {
             return Err(corrupt("a timer whose handler has not run, or that is not set"));
         }
         let (outcome, reply) = self.transaction(frame, payload)?;

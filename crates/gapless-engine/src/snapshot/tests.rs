@@ -52,21 +52,29 @@ fn missing_version_is_the_first() {
         let rules_at = version_at + 4;
         [&bytes[..rules_at], rules, &bytes[rules_at + 4..bytes.len() - 4]].concat()
     };
-    let mut without_rules = with_rules(&[]);
-    without_rules[7] = 3;
+    // Before the number of the next frame.
+    let messages_at = version_at - 8 - 4;
+    let before_timer_messages = |mut bytes: Vec<u8>, format| {
+        bytes.drain(messages_at..messages_at + 4);
+        bytes[7] = format;
+        bytes
+    };
+    let without_messages = before_timer_messages(bytes[..bytes.len() - 4].to_vec(), 4);
+    assert_eq!(restored(&with_sum(&without_messages)).unwrap(), (*b"word", 3));
+    let without_rules = before_timer_messages(with_rules(&[]), 3);
     assert_eq!(restored(&with_sum(&without_rules)).unwrap(), (*b"word", 3));
-    let mut old = [&bytes[..version_at], &bytes[version_at + 8..bytes.len() - 4]].concat();
-    old[7] = 2;
+    let old = [&bytes[..version_at], &bytes[version_at + 8..bytes.len() - 4]].concat();
+    let old = before_timer_messages(old, 2);
     let old = with_sum(&old);
     assert_eq!(restored(&old).unwrap(), (*b"word", 1));
     std::fs::write(&path, &old).unwrap();
     assert_eq!(identity_of(&path).unwrap(), identity);
     let mut newer = bytes[..bytes.len() - 4].to_vec();
-    newer[7] = 5;
+    newer[7] = 6;
     let Err(EngineError::Snapshot { reason, .. }) = restored(&with_sum(&newer)) else {
         panic!("a newer format was accepted")
     };
-    assert_eq!(reason, "it has format 5, and this program reads 2 to 4: start the program that has written it");
+    assert_eq!(reason, "it has format 6, and this program reads 2 to 5: start the program that has written it");
     for rules in [1, 1 << 31 | 4_u32] {
         let refused = restored(&with_sum(&with_rules(&rules.to_le_bytes())));
         assert!(matches!(refused, Err(EngineError::Snapshot { .. })), "{rules}: {refused:?}");
@@ -105,8 +113,9 @@ fn full_fold(sequence: u64) -> Fold {
         })
         .collect();
     fold.sessions.open(800, 2, 1, 51);
-    fold.timers.set(5, 5_000);
-    fold.timers.set(4, 6_000);
+    fold.timers.restore(5, 5_000);
+    fold.timers.restore(4, 6_000);
+    assert!(fold.timers.restore_message(5, TimerMessage { schema: 6, payload: (*b"remind").into() }));
     fold
 }
 
@@ -146,6 +155,7 @@ fn snapshot_restores_the_fold() {
     assert_eq!((read.next_published, read.version), (6, 2));
     assert_eq!(read.sessions.sorted(), written.sessions.sorted());
     assert!(read.timers.iter().eq([(4, 6_000), (5, 5_000)]));
+    assert_eq!(read.timers, written.timers);
     assert_eq!((read.service::<Word>().0, read.state()), (*b"word", b"word".to_vec()));
     assert_eq!(encode(&read, HERE), bytes);
 }

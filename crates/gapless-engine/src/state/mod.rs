@@ -11,14 +11,16 @@ pub(crate) mod state_exchange;
 pub(crate) mod transaction_applier;
 
 use crate::context::Context;
-use crate::erased_service::unhandled;
+use crate::erased_service::{unhandled, unhandled_timer};
 use crate::fold::Fold;
 use crate::handler_guard::HandlerRefusal;
 use crate::reject::Reject;
 use crate::service::{check_name, describe};
 use crate::store::{Store, StoreLimits, Transaction};
+use crate::timers::{DueTimer, TimerMessage};
 use crate::typed_command::TypedCommand;
-use gapless_message::Request;
+use crate::typed_message;
+use gapless_message::{Message, Request, contract};
 use gapless_schema::{Decode, Encoding, schema_key};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -113,11 +115,14 @@ type StateHandler<S> =
 pub struct StateHandlers<S> {
     by_message: FxHashMap<(u32, Encoding), StateHandler<S>>,
     names: FxHashMap<(u32, Encoding), &'static str>,
+    /// By the key of the message's name.
+    timers: FxHashMap<u32, (&'static str, StateHandler<S>)>,
 }
 
 impl<S: StateService> StateHandlers<S> {
     fn of_service() -> Self {
-        let mut handlers = Self { by_message: FxHashMap::default(), names: FxHashMap::default() };
+        let (by_message, names, timers) = Default::default();
+        let mut handlers = Self { by_message, names, timers };
         S::handlers(&mut handlers);
         handlers
     }
@@ -177,9 +182,27 @@ impl<S> StateHandlers<S> {
         let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
             typed.call(payload, context, |command, context| handler(service, store, command, context))
         };
-        check_name::<C>(self.names.get(&(schema, Encoding::Postcard)));
+        check_name(C::TYPE_NAME, self.names.get(&(schema, Encoding::Postcard)).copied());
         self.names.insert((schema, Encoding::Postcard), C::TYPE_NAME);
         self.insert(schema, Encoding::Postcard, Box::new(call))
+    }
+
+    /// Registers `handler` for the timers with a message `M` ([`Context::set_timer`]), of all versions that this program
+    /// reads.
+    ///
+    /// # Panics
+    /// A timer message of this name has a handler already.
+    pub fn timer<M: Message>(
+        &mut self,
+        handler: impl Fn(&S, &mut Transaction<'_>, M, &mut Context<'_>) + Send + 'static,
+    ) -> &mut Self {
+        let call = move |service: &S, store: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>| {
+            handler(service, store, typed_message::decode(payload)?, context);
+            Ok(())
+        };
+        let other = self.timers.insert(contract::name_key(M::TYPE_NAME), (M::TYPE_NAME, Box::new(call)));
+        check_name(M::TYPE_NAME, other.map(|(name, _)| name));
+        self
     }
 
     fn insert(&mut self, schema: u32, encoding: Encoding, handler: StateHandler<S>) -> &mut Self {
@@ -204,7 +227,15 @@ pub(crate) trait ErasedStateService: Send {
         context: &mut Context<'_>,
     ) -> Result<(), HandlerRefusal>;
 
-    fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject>;
+    fn on_timer(
+        &self,
+        timer: &DueTimer,
+        store: &mut Transaction<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), HandlerRefusal>;
+
+    /// Keys of the timer messages that it takes.
+    fn timer_schemas(&self) -> Vec<u32>;
 }
 
 struct TypedStateService<S> {
@@ -227,8 +258,25 @@ impl<S: StateService> ErasedStateService for TypedStateService<S> {
         }
     }
 
-    fn on_timer(&self, timer: u64, store: &mut Transaction<'_>, context: &mut Context<'_>) -> Result<(), Reject> {
-        self.service.on_timer(timer, store, context)
+    fn on_timer(
+        &self,
+        timer: &DueTimer,
+        store: &mut Transaction<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), HandlerRefusal> {
+        match timer {
+            DueTimer::Numbered(timer) => {
+                self.service.on_timer(*timer, store, context).map_err(HandlerRefusal::Rejected)
+            }
+            DueTimer::Message(TimerMessage { schema, payload }) => match self.handlers.timers.get(schema) {
+                Some((_, handler)) => handler(&self.service, store, payload, context),
+                None => Err(unhandled_timer(*schema)),
+            },
+        }
+    }
+
+    fn timer_schemas(&self) -> Vec<u32> {
+        self.handlers.timers.keys().copied().collect()
     }
 }
 

@@ -7,9 +7,10 @@ use super::state_exchange::{
 use super::{ErasedStateService, ReplicatedState};
 use crate::context::Context;
 use crate::handler_guard::{HandlerRefusal, guard};
-use crate::outputs::{ExecutionOutcome, Outputs, TimerChange};
+use crate::outputs::{ExecutionOutcome, Outputs};
 use crate::sessions::NoticeReceivers;
 use crate::store::Transaction;
+use crate::timers::DueTimer;
 use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::{ExecutionResult, Transactions};
@@ -84,6 +85,7 @@ impl SpeculativeExecutor {
         if let StateOwnership::Requested(request) = self.ownership
             && let Some(lent) = slots.lent.take_if(|lent| lent.request == request)
         {
+            self.outputs.timer_schemas = lent.state.service.timer_schemas();
             self.ownership = StateOwnership::Owned(lent);
         }
         drop(slots);
@@ -149,12 +151,8 @@ impl SpeculativeExecutor {
                 {
                     lent.notices.sent(*session);
                 }
-                for change in &outputs.timers {
-                    match *change {
-                        TimerChange::Set { timer, deadline_ns } => lent.timers.set(timer, deadline_ns),
-                        TimerChange::Cancel { timer } => lent.timers.cancel(timer),
-                    };
-                }
+                // The fold asks the sequencer for them.
+                lent.timers.apply(outputs, |_| {});
             }
             ExecutionOutcome::Refused { code, detail, text, dead } => {
                 out.truncate(begin);
@@ -210,13 +208,12 @@ impl Transactions for SpeculativeExecutor {
         length_max: usize,
         out: &mut Vec<u8>,
     ) {
-        if let StateOwnership::Owned(lent) = &mut self.ownership {
-            lent.timers.take(fired.timer, fired.deadline_ns);
-        }
+        let StateOwnership::Owned(lent) = &mut self.ownership else { unreachable!("{NOT_OWNED}") };
+        let due = lent.timers.take(fired.timer, fired.deadline_ns).unwrap_or(DueTimer::Numbered(fired.timer));
         let head = fired.to_bytes();
         out.extend_from_slice(&head);
         self.run(header, sequencer, length_max - head.len(), out, &mut |service, store, context| {
-            service.on_timer(fired.timer, store, context).map_err(HandlerRefusal::Rejected)?;
+            service.on_timer(&due, store, context)?;
             match context.outputs.reply.is_some() {
                 true => Err(HandlerRefusal::Rejected("nobody waits for the reply to a timer".into())),
                 false => Ok(()),

@@ -44,7 +44,7 @@ impl NumberLog {
     fn hear(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
         let number = number_of(payload)?;
         self.numbers.push(number);
-        context.set_timer(number, context.time_ns() + 3_000_000);
+        context.set_numbered_timer(number, context.time_ns() + 3_000_000);
         context.reply_with(HEARD, payload)
     }
 

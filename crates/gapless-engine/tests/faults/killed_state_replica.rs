@@ -83,7 +83,7 @@ impl NumberLog {
         if drawn.is_multiple_of(16) {
             return if drawn.is_multiple_of(32) { Err("not now".into()) } else { panic!("not now") };
         }
-        context.set_timer(number, context.time_ns() + 3_000_000);
+        context.set_numbered_timer(number, context.time_ns() + 3_000_000);
         context.reply_with(HEARD, &[number, drawn].map(u64::to_le_bytes).concat())
     }
 

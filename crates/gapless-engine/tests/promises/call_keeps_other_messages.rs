@@ -25,7 +25,7 @@ impl Service for Herald {
             let length = payload.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)).ok_or("4 bytes are expected")?;
             herald.told += 1;
             let number = herald.told.to_le_bytes();
-            context.send_bytes(context.session(), TELL, Encoding::Opaque, length as usize, |buffer| {
+            context.notify_bytes(context.session(), TELL, Encoding::Opaque, length as usize, |buffer| {
                 buffer.fill(0);
                 buffer[..8].copy_from_slice(&number);
                 Ok::<_, String>(length as usize)

@@ -71,7 +71,7 @@ impl Keeper {
 
     fn notify(&self, _: &mut Transaction<'_>, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
         for _ in 0..usize::from(payload[0]) * 256 {
-            context.send_bytes(context.session(), KEEP.schema, KEEP.encoding, 0, |_| Ok::<_, String>(0))?;
+            context.notify_bytes(context.session(), KEEP.schema, KEEP.encoding, 0, |_| Ok::<_, String>(0))?;
         }
         Ok(())
     }

@@ -218,7 +218,7 @@ impl StateService for Counting {
         });
         handlers.on_bytes(ABORT, |_: &Self, _, _, _| std::process::abort());
         handlers.on_bytes(TIMER, |_: &Self, _, _, context| {
-            context.set_timer(77, context.time_ns());
+            context.set_numbered_timer(77, context.time_ns());
             Ok(())
         });
     }

@@ -51,6 +51,7 @@ mod tcp_clients_are_served;
 mod timer_wakes_sequencer;
 mod too_long_replies;
 mod typed_commands;
+mod typed_messages;
 mod unusable_directory_is_refused;
 mod version_activation;
 mod waiting_client_logs_server;

@@ -26,7 +26,7 @@ impl Service for Log {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(SET, |_, payload, context| {
             for [timer, delay_ns] in pairs(payload) {
-                context.set_timer(timer, context.time_ns() + delay_ns);
+                context.set_numbered_timer(timer, context.time_ns() + delay_ns);
             }
             context.reply_with(message(SET), &context.time_ns().to_le_bytes())
         });
@@ -40,7 +40,7 @@ impl Service for Log {
         assert_ne!(timer, FAILS, "as it was asked to");
         self.0.push([timer, context.time_ns()]);
         if timer == CHAINED {
-            context.set_timer(8, context.time_ns() + SECOND_NS);
+            context.set_numbered_timer(8, context.time_ns() + SECOND_NS);
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ fn numbers(payload: &[u8]) -> [u64; 2] {
 }
 
 fn tell(context: &mut Context<'_>, session: u64, count: u64) -> Result<(), Reject> {
-    (0..count).try_for_each(|_| context.send_bytes(session, ASK.schema, ASK.encoding, 0, |_| Ok::<_, String>(0)))
+    (0..count).try_for_each(|_| context.notify_bytes(session, ASK.schema, ASK.encoding, 0, |_| Ok::<_, String>(0)))
 }
 
 fn room(context: &Context<'_>, session: u64) -> u64 {
@@ -52,7 +52,7 @@ impl Service for Notifier {
         handlers.on_bytes(TELL_LATER.schema, |teller: &mut Self, payload, context| {
             let [session, count] = numbers(payload);
             teller.receiver = session;
-            context.set_timer(count, context.time_ns());
+            context.set_numbered_timer(count, context.time_ns());
             Ok(())
         });
         handlers.on_bytes(TELL_TOO_LATE.schema, |teller: &mut Self, payload, context| {

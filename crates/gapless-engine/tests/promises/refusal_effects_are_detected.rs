@@ -35,7 +35,7 @@ impl Service for Sum {
             odd(number)
         });
         handlers.on_bytes(TIMER, |_: &mut Self, _: &[u8], context: &mut Context<'_>| {
-            context.set_timer(7, context.time_ns());
+            context.set_numbered_timer(7, context.time_ns());
             Ok::<_, Reject>(())
         });
     }

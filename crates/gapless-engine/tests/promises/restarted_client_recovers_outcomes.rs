@@ -41,7 +41,7 @@ impl Service for Sum {
         });
         handlers.on_bytes(TELL.schema, |it: &mut Self, payload: &[u8], context: &mut Context<'_>| {
             for _ in 0..NOTICES {
-                context.send_bytes(context.session(), TELL.schema, Encoding::Opaque, 1, |_| Ok::<_, String>(1))?;
+                context.notify_bytes(context.session(), TELL.schema, Encoding::Opaque, 1, |_| Ok::<_, String>(1))?;
             }
             it.add(payload, context)
         });

@@ -52,10 +52,10 @@ impl Service for Adder {
                 out(context, LONG, &vec![adder.orders as u8; 5_000])?;
             }
             if adder.orders.is_multiple_of(7) {
-                context.set_timer(adder.orders, context.time_ns() + 1_000_000);
-                context.set_timer(adder.orders, context.time_ns() + 2_000);
-                context.set_timer(2, context.time_ns() + 1_000);
-                context.cancel_timer(2);
+                context.set_numbered_timer(adder.orders, context.time_ns() + 1_000_000);
+                context.set_numbered_timer(adder.orders, context.time_ns() + 2_000);
+                context.set_numbered_timer(2, context.time_ns() + 1_000);
+                context.cancel_numbered_timer(2);
             }
             Ok(())
         });

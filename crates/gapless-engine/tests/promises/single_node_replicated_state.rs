@@ -81,13 +81,13 @@ impl Register {
             REFUSE => return Err(Reject::new(number, "as it was asked to")),
             PANIC => panic!("a handler with a bug"),
             TIMER => {
-                context.set_timer(number, context.time_ns() + 20_000_000);
-                context.set_timer(number + 1_000_000, context.time_ns() + 20_000_000);
-                context.cancel_timer(number + 1_000_000);
+                context.set_numbered_timer(number, context.time_ns() + 20_000_000);
+                context.set_numbered_timer(number + 1_000_000, context.time_ns() + 20_000_000);
+                context.cancel_numbered_timer(number + 1_000_000);
             }
             NOTIFY | FLOOD => {
                 for _ in 0..if what == NOTIFY { 1 } else { 2_000 } {
-                    context.send_bytes(context.session(), DO, message(DO).encoding, 8, |buffer| {
+                    context.notify_bytes(context.session(), DO, message(DO).encoding, 8, |buffer| {
                         buffer.copy_from_slice(&number.to_le_bytes());
                         Ok::<_, String>(8)
                     })?;

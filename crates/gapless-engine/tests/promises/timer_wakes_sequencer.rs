@@ -25,7 +25,7 @@ impl Service for TimerDelays {
         handlers.on_bytes(SET, |_, _, context| {
             std::thread::sleep(HANDLED_IN);
             let deadline_ns = context.time_ns() + (HANDLED_IN.as_nanos() as u64) + DELAY_NS;
-            context.set_timer(deadline_ns, deadline_ns);
+            context.set_numbered_timer(deadline_ns, deadline_ns);
             context.reply_with(message(SET), &[])
         });
         handlers.on_bytes(ASK, |late, _, context| {

@@ -162,7 +162,7 @@ impl<G: Generation> Service for Hall<G> {
             .command(|hall: &mut Self, command: G::Take, _: &mut Context<'_>| G::take(&mut hall.left, command))
             .command(|hall: &mut Self, _: Left, _: &mut Context<'_>| Ok::<_, NoRefusal>(hall.left))
             .command(|_: &mut Self, Echo { length, is_refused }, context: &mut Context<'_>| {
-                context.set_timer(u64::from(length), u64::MAX);
+                context.set_numbered_timer(u64::from(length), u64::MAX);
                 let bytes = vec![7; length as usize];
                 if is_refused { Err(bytes) } else { Ok(bytes) }
             })
@@ -406,7 +406,7 @@ impl StateService for StoredHall {
             .command(|hall: &Self, store, command: new::Take, context| {
                 // Undone by the refusal, like the timer.
                 store.add(hall.left, -i64::from(command.seats)).unwrap();
-                context.set_timer(1, u64::MAX);
+                context.set_numbered_timer(1, u64::MAX);
                 match u32::try_from(100 + store.value(hall.left)) {
                     Ok(left) => Ok(new::Taken::ForNamed { name: command.name, left }),
                     Err(_) => Err(new::NotTaken { left: 7, advice: "come earlier".to_owned() }),
@@ -458,7 +458,7 @@ fn unhandled_command_may_stop_service() {
 }
 
 #[test]
-#[should_panic(expected = "commands Take and Take have the same name or key")]
+#[should_panic(expected = "messages Take and Take have the same name or key")]
 fn one_name_has_one_handler() {
     let mut handlers = Handlers::<Hall<Old>>::default();
     handlers

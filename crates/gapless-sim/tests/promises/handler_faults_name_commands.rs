@@ -34,7 +34,7 @@ impl Service for Count {
             }
             assert!(index[0] != 7 || count.planted != PlantedFault::Panic, "seven is too many");
             if index[0] == 4 && count.planted == PlantedFault::PanicOfTimer {
-                context.set_timer(10, context.time_ns() + 1_000);
+                context.set_numbered_timer(10, context.time_ns() + 1_000);
             }
             if is_refused { Err("one of three".into()) } else { Ok(()) }
         });

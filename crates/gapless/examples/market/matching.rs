@@ -51,7 +51,7 @@ struct Outcomes<'a, 'b> {
 impl Outcomes<'_, '_> {
     fn say<M: Encode>(&mut self, message: &M) {
         if self.failed.is_ok() {
-            self.failed = self.context.publish(message);
+            self.failed = self.context.publish_object(message);
         }
     }
 }

@@ -35,7 +35,7 @@ pub const fn other(side: Side) -> Side {
 }
 
 pub fn publish<M: Encode>(node: &mut StreamNode<AnyLink>, message: &M) -> Result<(), super::Failure> {
-    node.publish_message(message)?;
+    node.publish_object(message)?;
     Ok(())
 }
 

@@ -23,7 +23,7 @@ impl Service for Bank {
                 let mut booked = bank.0.lock().unwrap();
                 booked.push(amount);
                 let balance: u64 = booked.iter().sum();
-                context.send_bytes(context.session(), DEPOSIT, Encoding::Opaque, 0, |_| Ok::<_, String>(0))?;
+                context.notify_bytes(context.session(), DEPOSIT, Encoding::Opaque, 0, |_| Ok::<_, String>(0))?;
                 context.reply_with(MessageType { schema: DEPOSIT, encoding: Encoding::Opaque }, &balance.to_le_bytes())
             },
         );

@@ -15,7 +15,7 @@ struct Mirror;
 impl Service for Mirror {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on::<Sbe<NewOrder>>(|_, order, context| {
-            context.send(context.session(), &Protobuf(order.clone()))?;
+            context.notify_object(context.session(), &Protobuf(order.clone()))?;
             context.reply(&Sbe(order))
         });
         handlers.on::<Sbe<CancelOrder>>(|_, _, _| Err("nothing is cancelled".into()));
@@ -64,7 +64,7 @@ fn node_publishes_and_reads_objects() {
     let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
     let mut node = StreamNode::new(link, StreamNodeOptions::default());
     node.wait_open(PATIENCE).unwrap();
-    node.publish_message(&Sbe(ORDER)).unwrap();
+    node.publish_object(&Sbe(ORDER)).unwrap();
     let mut read = None;
     while read.is_none() {
         let poll = node.poll(16, |event| {

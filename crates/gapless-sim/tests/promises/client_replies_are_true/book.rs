@@ -52,7 +52,7 @@ impl Book {
                 room.copy_from_slice(&notice);
                 Ok::<_, String>(notice.len())
             };
-            context.send_bytes(context.session(), TELL.schema, Encoding::Opaque, notice.len(), encode)?;
+            context.notify_bytes(context.session(), TELL.schema, Encoding::Opaque, notice.len(), encode)?;
         }
         context.reply_with(DO, &bytes(id, place))
     }
