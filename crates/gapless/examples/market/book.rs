@@ -2,9 +2,11 @@
 
 use super::fingerprint::Fingerprint;
 use super::messages::Side;
+use gapless::state::State;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, State)]
 pub struct Resting {
     pub order: u64,
     /// At least 1.
@@ -22,7 +24,7 @@ pub struct Fill {
 
 type Levels = BTreeMap<i64, VecDeque<Resting>>;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, State)]
 pub struct Book {
     bids: Levels,
     asks: Levels,
@@ -60,7 +62,7 @@ impl Book {
         }
     }
 
-    fn rest(&mut self, is_buy: bool, price: i64, resting: Resting) {
+    pub fn rest(&mut self, is_buy: bool, price: i64, resting: Resting) {
         let levels = if is_buy { &mut self.bids } else { &mut self.asks };
         levels.entry(price).or_default().push_back(resting);
         self.places.insert(resting.order, (is_buy, price));
@@ -86,10 +88,6 @@ impl Book {
         bids.chain(asks).flat_map(|(side, (price, queue))| queue.iter().map(move |resting| (side, *price, *resting)))
     }
 
-    pub fn put_back(&mut self, side: Side, price: i64, resting: Resting) {
-        self.rest(side == Side::Buy, price, resting);
-    }
-
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -107,7 +105,7 @@ impl Book {
 pub fn fingerprint(orders: impl Iterator<Item = (Side, i64, Resting)>) -> u64 {
     let mut fingerprint = Fingerprint::default();
     for (side, price, resting) in orders {
-        for number in [u64::from(side.raw()), price as u64, resting.order, resting.quantity.into()] {
+        for number in [side as u64, price as u64, resting.order, resting.quantity.into()] {
             fingerprint.add(number);
         }
     }

@@ -31,7 +31,7 @@ impl Depth {
     pub fn take(&mut self, said: &Said) {
         match said {
             Said::Accepted(accepted) => self.accept(accepted),
-            Said::Rejected(rejected) => self.outcome(rejected.request),
+            Said::Rejected { request, .. } => self.outcome(*request),
             Said::Cancelled(cancelled) => self.cancel(cancelled),
             Said::Trade(trade) => self.trade(trade),
             Said::Closed(_) => {}

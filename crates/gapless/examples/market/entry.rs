@@ -1,7 +1,7 @@
 use crate::Failure;
 use crate::lifeline::Lifeline;
 use crate::matching::Position;
-use crate::messages::{Finished, NewOrder, Said, Side, Trade, entry_of, money, number_of, publish, request};
+use crate::messages::{Finished, NewOrder, Said, Side, Trade, entry_of, money, number_of, request};
 use crate::options::Options;
 use crate::orders::{Orders, Request};
 use crate::{report, stream_file};
@@ -56,8 +56,8 @@ impl Accounts {
     fn hear(&mut self, said: &Said) {
         match said {
             Said::Accepted(accepted) => drop(self.outcome(accepted.order).is_some()),
-            Said::Rejected(rejected) => {
-                if let Some(account) = self.outcome(rejected.request) {
+            Said::Rejected { request, .. } => {
+                if let Some(account) = self.outcome(*request) {
                     account.quantity = 0;
                 }
             }
@@ -146,30 +146,27 @@ pub fn run(options: &Options, place: &Path, entry: u64, lifeline: &Lifeline) -> 
             match orders.next() {
                 Some(Request::Order(order)) => {
                     accounts.sent(Some(&order));
-                    publish(&mut node, &Sbe(order))?;
+                    node.publish_message(&order)?;
                 }
                 Some(Request::Cancel(cancel)) => {
                     accounts.sent(None);
-                    publish(&mut node, &Sbe(cancel))?;
+                    node.publish_message(&cancel)?;
                 }
                 None => break,
             }
         }
         let requests = accounts.requests.len() as u64;
         if !has_finished && pace.is_over(requests) && accounts.answered == requests && node.can_publish() {
-            publish(&mut node, &Sbe(Finished { last_request: request(entry, requests) }))?;
+            node.publish_message(&Finished { last_request: request(entry, requests) })?;
             has_finished = true;
         }
-        let mut failed = Ok(());
         let count = node.poll(256, |event| {
-            let NodeEvent::Message(message) = event else { return };
-            match Said::read(&message) {
-                Ok(Some(said)) => accounts.hear(&said),
-                Ok(None) => {}
-                Err(error) => failed = Err(error),
+            if let NodeEvent::Message(message) = event
+                && let Ok(said) = message.read()
+            {
+                accounts.hear(&said);
             }
         })?;
-        failed?;
         if count == 0 {
             node.wait(Duration::from_millis(1))?;
         }

@@ -1,17 +1,19 @@
 //! The matching service: a fold of the stream, so that its instances agree without communication.
 
-use super::book::{Book, Resting};
+use super::book::{Book, Fill};
 use super::messages::{
-    Accepted, CancelOrder, Cancelled, Closed, Finished, NewOrder, Reason, Rejected, Side, Trade, entry_of,
+    Accepted, CancelOrder, Cancelled, Closed, Finished, NewOrder, Reason, Said, Side, Trade, entry_of,
 };
 use super::options::ENTRIES;
 use gapless::prelude::*;
+use gapless::state::State;
+use serde::{Deserialize, Serialize};
 
 /// Hundredths.
-pub const PRICE_MAX: i64 = 1_000_000;
-pub const QUANTITY_MAX: u32 = 10_000;
+const PRICE_TOO_MUCH: i64 = 1_000_001;
+const QUANTITY_TOO_MUCH: u32 = 10_001;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, State)]
 pub struct Position {
     /// Negative if more was sold.
     pub shares: i64,
@@ -32,7 +34,7 @@ impl Position {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, State)]
 pub struct Market {
     pub book: Book,
     pub positions: [Position; ENTRIES as usize],
@@ -43,74 +45,81 @@ pub struct Market {
     pub finished: u64,
 }
 
-struct Outcomes<'a, 'b> {
-    context: &'a mut Context<'b>,
-    failed: Result<(), Reject>,
-}
-
-impl Outcomes<'_, '_> {
-    fn say<M: Encode>(&mut self, message: &M) {
-        if self.failed.is_ok() {
-            self.failed = self.context.publish_object(message);
-        }
-    }
-}
-
 impl Market {
     pub const fn is_closed(&self) -> bool {
         self.finished == (1 << ENTRIES) - 1
     }
 
-    fn order(&mut self, order: &NewOrder, said: &mut Outcomes<'_, '_>) {
-        self.requests += 1;
-        let reason = if self.is_closed() {
-            Some(Reason::Closed)
-        } else if !(1..=QUANTITY_MAX).contains(&order.quantity) {
-            Some(Reason::Quantity)
-        } else if !(1..=PRICE_MAX).contains(&order.price) {
-            Some(Reason::Price)
-        } else {
-            None
-        };
-        let NewOrder { request, price, quantity, side } = *order;
-        if let Some(reason) = reason {
-            return said.say(&Sbe(Rejected { request, reason }));
+    fn refusal(&self, order: &NewOrder) -> Option<Reason> {
+        match order {
+            _ if self.is_closed() => Some(Reason::Closed),
+            NewOrder { quantity: 0 | QUANTITY_TOO_MUCH.., .. } => Some(Reason::Quantity),
+            NewOrder { price: ..=0 | PRICE_TOO_MUCH.., .. } => Some(Reason::Price),
+            _ => None,
         }
-        said.say(&Sbe(Accepted { order: request, price, quantity, side }));
-        let Self { book, positions, trades, .. } = self;
-        book.take(request, side, price, quantity, |fill| {
-            *trades += 1;
-            let (buy_order, sell_order) =
-                if side == Side::Buy { (request, fill.resting) } else { (fill.resting, request) };
-            for (order, side) in [(buy_order, Side::Buy), (sell_order, Side::Sell)] {
-                if let Some(position) = (entry_of(order) as usize).checked_sub(1).and_then(|at| positions.get_mut(at)) {
-                    position.book(side, fill.price, fill.quantity);
-                }
-            }
-            let (trade, price, quantity) = (*trades, fill.price, fill.quantity);
-            said.say(&Sbe(Trade { trade, price, buy_order, sell_order, quantity }));
+    }
+
+    fn trade(&mut self, trade: &Trade) {
+        for (order, side) in [(trade.buy_order, Side::Buy), (trade.sell_order, Side::Sell)] {
+            self.positions[entry_of(order) as usize - 1].book(side, trade.price, trade.quantity);
+        }
+    }
+}
+
+#[gapless::service]
+impl Market {
+    #[event]
+    fn order(&mut self, order: NewOrder, context: &mut Context<'_>) {
+        if !is_of_entry(order.request) {
+            return;
+        }
+        self.requests += 1;
+        let reason = self.refusal(&order);
+        let NewOrder { request, price, quantity, side } = order;
+        if let Some(reason) = reason {
+            return context.publish(&Said::Rejected { request, reason });
+        }
+        context.publish(&Said::Accepted(Accepted { order: request, price, quantity, side }));
+        let mut fills = Vec::new();
+        self.book.take(request, side, price, quantity, |fill| fills.push(fill));
+        for fill in fills {
+            self.trades += 1;
+            let (buy_order, sell_order) = match side {
+                Side::Buy => (request, fill.resting),
+                Side::Sell => (fill.resting, request),
+            };
+            let Fill { price, quantity, .. } = fill;
+            let trade = Trade { trade: self.trades, price, buy_order, sell_order, quantity };
+            self.trade(&trade);
+            context.publish(&Said::Trade(trade));
+        }
+    }
+
+    #[event]
+    fn cancel(&mut self, CancelOrder { request, order }: CancelOrder, context: &mut Context<'_>) {
+        if !is_of_entry(request) {
+            return;
+        }
+        self.requests += 1;
+        let outcome = if entry_of(request) == entry_of(order) {
+            self.book.cancel(order).ok_or(Reason::NotResting)
+        } else {
+            Err(Reason::NotYours)
+        };
+        context.publish(&match outcome {
+            Ok(quantity) => Said::Cancelled(Cancelled { request, order, quantity }),
+            Err(reason) => Said::Rejected { request, reason },
         });
     }
 
-    fn cancel(&mut self, cancel: &CancelOrder, said: &mut Outcomes<'_, '_>) {
-        self.requests += 1;
-        let CancelOrder { request, order } = *cancel;
-        if entry_of(request) != entry_of(order) {
-            return said.say(&Sbe(Rejected { request, reason: Reason::NotYours }));
-        }
-        match self.book.cancel(order) {
-            Some(quantity) => said.say(&Sbe(Cancelled { request, order, quantity })),
-            None => said.say(&Sbe(Rejected { request, reason: Reason::NotResting })),
-        }
-    }
-
-    fn finish(&mut self, entry: u64, said: &mut Outcomes<'_, '_>) {
-        if self.is_closed() {
+    #[event]
+    fn finish(&mut self, Finished { last_request }: Finished, context: &mut Context<'_>) {
+        if !is_of_entry(last_request) || self.is_closed() {
             return;
         }
-        self.finished |= 1 << (entry - 1);
+        self.finished |= 1 << (entry_of(last_request) - 1);
         if self.is_closed() {
-            said.say(&Sbe(Closed {
+            context.publish(&Said::Closed(Closed {
                 requests: self.requests,
                 trades: self.trades,
                 resting_quantity: self.book.quantity(),
@@ -120,66 +129,6 @@ impl Market {
     }
 }
 
-fn check(request: u64) -> Result<(), Reject> {
-    if (1..=ENTRIES).contains(&entry_of(request)) {
-        return Ok(());
-    }
-    Err(Reject::from(format!("request {request:#x} is from no entry node")))
-}
-
-impl Service for Market {
-    fn handlers(handlers: &mut Handlers<Self>) {
-        handlers.on::<Sbe<NewOrder>>(|market, order, context| {
-            check(order.request)?;
-            let mut said = Outcomes { context, failed: Ok(()) };
-            market.order(&order, &mut said);
-            said.failed
-        });
-        handlers.on::<Sbe<CancelOrder>>(|market, cancel, context| {
-            check(cancel.request)?;
-            let mut said = Outcomes { context, failed: Ok(()) };
-            market.cancel(&cancel, &mut said);
-            said.failed
-        });
-        handlers.on::<Sbe<Finished>>(|market, finished, context| {
-            check(finished.last_request)?;
-            let mut said = Outcomes { context, failed: Ok(()) };
-            market.finish(entry_of(finished.last_request), &mut said);
-            said.failed
-        });
-    }
-
-    /// Numbers of 64 bits: requests, trades, finished nodes; shares and cash of each entry node; side, price, id and
-    /// quantity of each order.
-    fn snapshot(&self, state: &mut Vec<u8>) {
-        let mut write =
-            |numbers: &[u64]| numbers.iter().for_each(|number| state.extend_from_slice(&number.to_le_bytes()));
-        write(&[self.requests, self.trades, self.finished]);
-        for position in self.positions {
-            write(&[position.shares as u64, position.cash as u64]);
-        }
-        for (side, price, resting) in self.book.orders() {
-            write(&[side.raw().into(), price as u64, resting.order, resting.quantity.into()]);
-        }
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        let (numbers, rest) = state.as_chunks::<8>();
-        if !rest.is_empty() {
-            return Err(format!("{} bytes are no whole number of numbers", state.len()));
-        }
-        let mut numbers = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        let mut next = || numbers.next().ok_or("the snapshot is too short");
-        *self = Self { requests: next()?, trades: next()?, finished: next()?, ..Self::default() };
-        for position in &mut self.positions {
-            *position = Position { shares: next()? as i64, cash: next()? as i64 };
-        }
-        while let Ok(side) = next() {
-            let side = Side::from_raw(u8::try_from(side).map_err(|_| "a side is a letter")?);
-            let price = next()? as i64;
-            let (order, quantity) = (next()?, u32::try_from(next()?).map_err(|_| "a quantity is too large")?);
-            self.book.put_back(side, price, Resting { order, quantity });
-        }
-        Ok(())
-    }
+fn is_of_entry(request: u64) -> bool {
+    (1..=ENTRIES).contains(&entry_of(request))
 }

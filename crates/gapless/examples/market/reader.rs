@@ -17,19 +17,15 @@ pub fn run(place: &Path, lifeline: &Lifeline) -> Result<(), Failure> {
     let mut closed: Option<Closed> = None;
     let (mut line_due, mut progress_due) = (Instant::now(), Instant::now());
     while closed.is_none() && !lifeline.is_cut() {
-        let mut failed = Ok(());
         let count = node.poll(256, |event| {
             let NodeEvent::Message(message) = event else { return };
-            match Said::read(&message) {
-                Ok(Some(Said::Closed(all))) => {
-                    depth.contradictions += u64::from(closed.replace(all).is_some());
-                }
-                Ok(Some(said)) => depth.take(&said),
-                Ok(None) => {}
-                Err(error) => failed = Err(error),
+            match message.read() {
+                Ok(Said::Closed(all)) => depth.contradictions += u64::from(closed.replace(all).is_some()),
+                Ok(said) => depth.take(&said),
+                // A request.
+                Err(_) => {}
             }
         })?;
-        failed?;
         if count == 0 {
             node.wait(Duration::from_millis(5))?;
         }

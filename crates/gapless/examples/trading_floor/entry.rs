@@ -1,6 +1,6 @@
 //! The stream is an order entry's memory: after a restart it reads there which of its orders arrived.
 
-use super::messages::{FILLED, Numbers, ORDER};
+use super::messages::{Filled, Order};
 use super::{Failure, STREAM_FILE};
 use gapless::prelude::*;
 use std::time::Instant;
@@ -23,18 +23,23 @@ pub fn run(entry: u64, is_over: impl Fn() -> bool) -> Result<(), Failure> {
                 has_begun = true;
             }
             order_due = Instant::now();
-            node.publish(ORDER, &Numbers { entry, order: sent + 1, quantity: sent % 100 + 1 }.to_bytes())?;
+            node.publish_message(&Order { entry, number: sent + 1, quantity: sent % 100 + 1 })?;
         }
         let count = node.poll(256, |event| match event {
             NodeEvent::State(state) => is_live = state == NodeState::Live,
             NodeEvent::Message(message) => {
-                let numbers = Numbers::from_bytes(message.payload).filter(|numbers| numbers.entry == entry);
-                let Some(numbers) = numbers else { return };
-                let last = if message.schema == FILLED.schema { &mut filled } else { &mut sent };
-                if numbers.order != *last + 1 {
-                    wrong = Some(format!("{} follows order {last}: {numbers:?}", message.schema & 0xffff));
+                let (last, of, number) = match (message.read::<Order>(), message.read::<Filled>()) {
+                    (Ok(order), _) => (&mut sent, order.entry, order.number),
+                    (_, Ok(order)) => (&mut filled, order.entry, order.number),
+                    _ => return,
+                };
+                if of != entry {
+                    return;
                 }
-                *last = numbers.order;
+                if number != *last + 1 {
+                    wrong = Some(format!("order {number} follows {last}"));
+                }
+                *last = number;
             }
             _ => {}
         })?;

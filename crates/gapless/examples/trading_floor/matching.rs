@@ -1,56 +1,33 @@
 //! An instance of the matching service. All instances publish under one name, so that their common output is in the
 //! stream once, whichever of them lives.
 
-use super::messages::{FILLED, Numbers, ORDER};
+use super::messages::{Filled, Order};
 use super::{Failure, STREAM_FILE};
 use gapless::prelude::*;
+use gapless::state::State;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 const TOKEN: u128 = 0x6d61_7463_6869_6e67;
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize, State)]
 struct Matching {
+    /// Number of the last order of each entry.
     orders: BTreeMap<u64, u64>,
     quantity: u64,
 }
 
-impl Service for Matching {
-    fn handlers(handlers: &mut Handlers<Self>) {
-        handlers.on_bytes(ORDER.schema, |matching, payload, context| {
-            let order = Numbers::from_bytes(payload).ok_or("three numbers are expected")?;
-            let last = matching.orders.entry(order.entry).or_default();
-            if order.order != *last + 1 {
-                return Err(format!("order {} of entry {} follows {last}", order.order, order.entry).into());
-            }
-            *last += 1;
-            matching.quantity += order.quantity;
-            let filled = Numbers { quantity: matching.quantity, ..order }.to_bytes();
-            context.publish_bytes(FILLED.schema, FILLED.encoding, filled.len(), |buffer| {
-                buffer[..filled.len()].copy_from_slice(&filled);
-                Ok::<_, std::convert::Infallible>(filled.len())
-            })
-        });
-        handlers.on_bytes(FILLED.schema, |_, _, _| Ok(()));
-    }
-
-    fn snapshot(&self, state: &mut Vec<u8>) {
-        state.extend_from_slice(&self.quantity.to_le_bytes());
-        for (entry, order) in &self.orders {
-            state.extend_from_slice(&entry.to_le_bytes());
-            state.extend_from_slice(&order.to_le_bytes());
-        }
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        let (numbers, []) = state.as_chunks::<8>() else { return Err("whole numbers are expected".to_owned()) };
-        let mut numbers = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        self.quantity = numbers.next().ok_or("a quantity is expected")?;
-        while let (Some(entry), Some(order)) = (numbers.next(), numbers.next()) {
-            self.orders.insert(entry, order);
-        }
-        Ok(())
+#[gapless::service]
+impl Matching {
+    #[event]
+    fn order(&mut self, Order { entry, number, quantity }: Order, context: &mut Context<'_>) {
+        let last = self.orders.entry(entry).or_default();
+        assert_eq!(number, *last + 1, "entry {entry} has left out an order");
+        *last = number;
+        self.quantity += quantity;
+        context.publish(&Filled { entry, number, quantity: self.quantity });
     }
 }
 
