@@ -25,6 +25,7 @@
 //! | `erased_service` | a service without its type, so that the rest is compiled once |
 //! | [`mod@service`] | [`Service`] and [`Handlers`]: the application's part |
 //! | `typed_command` | decoding and answers of typed commands |
+//! | `typed_message` | timers, notices and events: messages without an answer |
 //! | [`context`] | [`Context`]: a handler's view of its message, and its outputs |
 //! | `handler_guard` | guard around application code: panics, refusals, inadmissible changes |
 //! | [`sessions`] | session table: last replies and notices of each session |
