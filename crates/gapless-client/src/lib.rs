@@ -5,6 +5,7 @@
 //! | [`stream_file`] | [`StreamConfig`]: a stream's file as plain data, and the node options from it |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
 //! | [`polled`] | [`PolledClient`]: sessions, commands and their replies |
+//! | [`shared`] | [`Client`]: commands of many tasks and threads over one connection; its blocking twin |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and querying its nodes, from another process |
 //! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a replay of the journal from any frame that continues in the live window |
 //! | `assembly` | reassembly of fragments |
@@ -32,6 +33,7 @@ pub mod polled;
 mod quiet_polls;
 pub mod replay_merge;
 pub mod session_key;
+pub mod shared;
 pub mod stream_file;
 pub mod stream_layout;
 pub mod throttle;
@@ -39,4 +41,5 @@ pub mod throttle;
 pub use error::ClientError;
 pub use polled::{ClientOptions, Incoming, PolledClient, Reply};
 pub use session_key::{CommandNumber, SessionKey};
+pub use shared::{Call, CallError, Client, blocking};
 pub use stream_file::StreamConfig;

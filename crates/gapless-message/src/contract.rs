@@ -241,6 +241,12 @@ fn begin_answer(kind: u8, agreed: &Contract, into: &mut Vec<u8>) -> usize {
     start
 }
 
+/// Whether an answer, if it is one, is a refusal. For answers that do not decode.
+#[must_use]
+pub fn is_refusal(payload: &[u8]) -> bool {
+    payload.first() == Some(&REFUSAL)
+}
+
 /// Decodes an answer to a request of any version that this program reads.
 ///
 /// # Errors
@@ -338,9 +344,11 @@ mod tests {
             let mut bytes = vec![9];
             encode_reply(&Taken::Seat(7), &agreed, &mut bytes);
             assert_eq!(decode_answer::<Take>(&bytes[1..]), Ok(Ok(Taken::Seat(7))));
+            assert!(!is_refusal(&bytes[1..]) && !is_refusal(&[]));
             bytes.truncate(1);
             encode_refusal(&Full(3), &agreed, &mut bytes).unwrap();
             assert_eq!(decode_answer::<Take>(&bytes[1..]), Ok(Err(Full(3))));
+            assert!(is_refusal(&bytes[1..]));
             let length = bytes.len();
             assert!(encode_refusal(&Full(3), &Contract { refusal_version: 5, ..agreed }, &mut bytes).is_err());
             assert_eq!(bytes.len(), length, "an error leaves nothing behind");

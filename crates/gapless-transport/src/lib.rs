@@ -17,6 +17,7 @@
 //! | [`warnings`] | [`Warnings`](warnings::Warnings): rate limit of warnings that a peer can provoke |
 //! | [`peer_process`] | [`PeerProcess`](peer_process::PeerProcess): the process at the other end of a socket, and whether it is stopped |
 //! | [`socket_path`] | socket addresses by path, and connecting to them |
+//! | [`interest`] | [`Interest`](interest::Interest): sleeping for a link that other threads use meanwhile |
 //! | `readiness` | sleeping until a descriptor is ready |
 //! | `descriptors` | error text for a lack of descriptors |
 //! | [`error`] | [`TransportError`] |
@@ -36,6 +37,7 @@ pub mod credentials;
 mod descriptors;
 pub mod error;
 pub mod handshake;
+pub mod interest;
 pub mod link;
 pub mod listener;
 pub mod mailbox;

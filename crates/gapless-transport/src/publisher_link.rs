@@ -2,12 +2,13 @@
 
 use crate::TransportError;
 use crate::handshake::{REASON_BYTES_MAX, WELCOME_LENGTH, Welcome};
+use crate::interest::Interest;
 use crate::pump::Pump;
 use crate::readiness;
 use gapless_agent::FailureSlot;
 use gapless_log::{RingReader, RingWriter, Window};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::RecvFlags;
 use std::time::Duration;
 
@@ -63,9 +64,33 @@ impl PublisherLink {
             fds.push(PollFd::new(socket, PollFlags::IN));
         }
         readiness::wait(&mut fds, Some(timeout)).map_err(TransportError::system("waiting for the stream"))?;
-        // Empties the counter; failing on an empty one is fine too.
-        let _ = rustix::io::read(&self.wake_publisher, &mut [0u8; 8]);
+        self.take_wake_up();
         Ok(())
+    }
+
+    /// Descriptors that end a sleep for this link, for a thread that sleeps without it. They stay valid after the link.
+    ///
+    /// # Errors
+    /// The process has no free descriptor.
+    pub fn interest(&self) -> Result<Interest, TransportError> {
+        match (&self.pump, &self.socket) {
+            (Some(pump), _) => Interest::in_connection(pump.descriptor()),
+            (None, Some(socket)) => Interest::in_all(&[self.wake_publisher.as_fd(), socket.as_fd()]),
+            (None, None) => Interest::in_all(&[self.wake_publisher.as_fd()]),
+        }
+    }
+
+    /// Longest sleep, and whether it also ends once bytes can be sent. The reader must be armed and empty, and the link
+    /// flushed.
+    #[must_use]
+    pub fn sleep_limit(&self) -> (Duration, bool) {
+        self.pump.as_ref().map_or((Duration::MAX, false), |pump| pump.sleep_limit())
+    }
+
+    /// Takes the wake-up that has ended a sleep.
+    pub fn take_wake_up(&self) {
+        // Fails if there is none, which is fine.
+        let _ = rustix::io::read(&self.wake_publisher, &mut [0u8; 8]);
     }
 
     /// No frames follow those in the ring.

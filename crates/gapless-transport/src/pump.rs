@@ -9,7 +9,7 @@ use gapless_log::{LogError, RingReader, RingWriter};
 use gapless_wire::upstream::{self, HEADER_LENGTH, NodeReport, UpstreamBody, UpstreamPacket, finish_frames};
 use gapless_wire::{Frame, aligned_length};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -62,15 +62,26 @@ impl Pump {
     /// The operating system cannot wait.
     pub fn sleep(&mut self, timeout: Duration) -> Result<(), TransportError> {
         self.turn();
-        if self.is_over || self.replies.backlog_bytes() > 0 {
+        let (limit, sends) = self.sleep_limit();
+        if limit.is_zero() {
             return Ok(());
         }
-        let until_report = self.heartbeat_interval.saturating_sub(self.last_sent.elapsed());
-        let sends = self.connection.unsent() > 0;
-        wait(&self.connection, sends, timeout.min(until_report))
+        wait(&self.connection, sends, timeout.min(limit))
             .map_err(|source| TransportError::System { action: "waiting for a service".to_owned(), source })?;
         self.turn();
         Ok(())
+    }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.connection.as_fd()
+    }
+
+    /// Longest sleep, and whether it also ends once bytes can be sent.
+    pub(crate) fn sleep_limit(&self) -> (Duration, bool) {
+        if self.is_over || self.replies.backlog_bytes() > 0 {
+            return (Duration::ZERO, false);
+        }
+        (self.heartbeat_interval.saturating_sub(self.last_sent.elapsed()), self.connection.unsent() > 0)
     }
 
     fn try_turn(&mut self) -> Result<(), ConnectionLost> {

@@ -32,6 +32,10 @@ pub use outcome::Outcome;
 pub use saved_session::SavedSession;
 pub use waiting::ClientWaker;
 
+pub(crate) use reconnecting::ResumeError;
+pub(crate) use typed_messages::request_type;
+pub(crate) use waiting::SleepLimit;
+
 use crate::ClientError;
 use crate::assembly::Assembly;
 use crate::error::THIS_PROCESS;

@@ -8,6 +8,7 @@ use crate::ClientError;
 use crate::session_key::SessionKey;
 use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::wait_notices::WaitNotices;
+use gapless_transport::addresses::Addresses;
 use gapless_transport::connect;
 use gapless_transport::connect::ConnectOptions;
 use gapless_transport::credentials::Credentials;
@@ -69,6 +70,14 @@ impl fmt::Display for ServiceAddress {
 }
 
 const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
+
+/// A failed attempt to resume.
+#[derive(Debug)]
+pub(crate) struct ResumeError {
+    pub error: ClientError,
+    /// Time until the next attempt; `None` if there is no use in one.
+    pub pause: Option<Duration>,
+}
 
 /// Bounded, for each connection, by the notices that the service keeps for the open sessions, and by the commands sent.
 #[derive(Default)]
@@ -162,7 +171,7 @@ impl PolledClient {
     ///
     /// # Errors
     /// The ring has no room for reopening the sessions.
-    #[doc(hidden)] // For the simulator.
+    #[doc(hidden)] // For the simulator and the shared client.
     pub fn resume_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {
         self.begin_connection(link);
         for number in 0..self.sessions.len() {
@@ -200,17 +209,8 @@ impl PolledClient {
             return Err(ClientError::Disconnected { peer, reason: self.link.failure() });
         };
         let has_others = addresses.count() > 1;
-        let mut options = self.options.connect_options(has_others);
         let deadline = if has_others { deadline.min(now + SILENCE_MAX) } else { deadline };
-        if has_others {
-            options.identity = self.identity;
-        }
-        options.seen = self.seen;
-        options.timeout = options.timeout.min(deadline.saturating_duration_since(now).max(ATTEMPT_TIME_MIN));
-        let link = match &mut self.environment {
-            Some(environment) => environment.connect(options.timeout)?,
-            None => addresses.current().connect(&options, &self.options.credentials)?,
-        };
+        let link = self.dial(deadline.saturating_duration_since(now))?;
         self.begin_connection(link);
         for number in 0..self.sessions.len() {
             if self.sessions[number].is_lost() {
@@ -234,6 +234,49 @@ impl PolledClient {
         }
         self.flush();
         Ok(())
+    }
+
+    /// Connects to the current address.
+    fn dial(&mut self, limit: Duration) -> Result<PublisherLink, ClientError> {
+        let Some(addresses) = &self.addresses else {
+            return Err(ClientError::Disconnected { peer: self.peer(), reason: self.link.failure() });
+        };
+        let has_others = addresses.count() > 1;
+        let mut options = self.options.connect_options(has_others);
+        if has_others {
+            options.identity = self.identity;
+        }
+        options.seen = self.seen;
+        options.timeout = options.timeout.min(limit.max(ATTEMPT_TIME_MIN));
+        match &mut self.environment {
+            Some(environment) => environment.connect(options.timeout),
+            None => addresses.current().connect(&options, &self.options.credentials),
+        }
+    }
+
+    /// Makes one attempt at one address, for at most `limit`, and does not wait for the sessions: polls reopen them and
+    /// resend their commands. After an error the next attempt is due after [`ResumeError::pause`].
+    pub(crate) fn resume_once(&mut self, limit: Duration) -> Result<(), ResumeError> {
+        let now = self.now();
+        if std::mem::take(&mut self.silence).is_left
+            && let Some(addresses) = &mut self.addresses
+        {
+            // One stalled member is not a whole failed round.
+            let _ = addresses.failed(now);
+        }
+        let Err(error) = self.dial(limit).and_then(|link| self.resume_over(link)) else { return Ok(()) };
+        let now = self.now();
+        let pause = match (&mut self.addresses, &error) {
+            (None, _) | (_, ClientError::OtherHistory { .. }) => None,
+            (Some(addresses), ClientError::NotLeader { leader }) => Some(addresses.on_not_leader(leader, now)),
+            (Some(addresses), _) => Some(addresses.failed(now)),
+        };
+        Err(ResumeError { error, pause })
+    }
+
+    /// Number of addresses; 0 inside the service's process.
+    pub(crate) fn address_count(&self) -> usize {
+        self.addresses.as_ref().map_or(0, Addresses::count)
     }
 
     pub(super) fn has_deferred(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::ClientError;
 use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::wait_notices::WaitNotices;
 use gapless_transport::TransportError;
+use gapless_transport::interest::Interest;
 use gapless_transport::peer_process::PeerProcess;
 use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -100,6 +101,14 @@ impl CallWaits {
     }
 }
 
+/// Limits of a sleep for a client that other threads use meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SleepLimit {
+    pub longest: Duration,
+    /// Whether it also ends once bytes can be sent.
+    pub sends: bool,
+}
+
 /// Wakes a client that sleeps in [`PolledClient::wait`], from any thread.
 #[derive(Debug)]
 pub struct ClientWaker(OwnedFd);
@@ -165,6 +174,46 @@ impl PolledClient {
                 return Ok(());
             }
         }
+    }
+
+    /// Prepares a sleep for this client, during which other threads may use it. `None` if there is something to poll.
+    /// [`PolledClient::end_sleep`] follows.
+    pub(crate) fn begin_sleep(&mut self) -> Result<Option<SleepLimit>, ClientError> {
+        self.flush();
+        if self.has_deferred() {
+            return Ok(None);
+        }
+        let silence = self.silence_left();
+        self.link.reader.arm();
+        if self.link.reader.next_length()?.is_some() {
+            self.link.reader.disarm();
+            return Ok(None);
+        }
+        if let Err(gone) = self.check_connected() {
+            self.link.reader.disarm();
+            return Err(gone);
+        }
+        let (longest, sends) = self.link.sleep_limit();
+        let resending = (!self.resending.is_empty()).then_some(RESEND_INTERVAL);
+        let longest = [silence, resending].into_iter().flatten().fold(longest, Duration::min);
+        Ok(Some(SleepLimit { longest, sends }))
+    }
+
+    /// Ends a sleep, or any number of them.
+    pub(crate) fn end_sleep(&mut self) -> Result<(), ClientError> {
+        self.link.take_wake_up();
+        self.link.reader.disarm();
+        if self.link.reader.next_length()?.is_some() { Ok(()) } else { self.check_connected() }
+    }
+
+    /// Descriptors that end a sleep; of this connection only.
+    pub(crate) fn interest(&self) -> Result<Interest, ClientError> {
+        Ok(self.link.interest()?)
+    }
+
+    /// Whether bytes of commands wait for room in a connection to another machine.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.link.sleep_limit().1
     }
 
     pub(super) fn now(&self) -> Instant {

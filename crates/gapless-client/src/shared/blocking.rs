@@ -1,0 +1,85 @@
+//! [`Client`]: the client for threads.
+
+use super::call_error::CallError;
+use super::{Call, CallOptions, Connect};
+use crate::{ClientError, PolledClient};
+use gapless_message::Request;
+use std::hash::Hash;
+use std::time::Duration;
+
+/// A client whose calls block. Clones share one connection, also with those of the async [`Client`](super::Client) that
+/// it is made from. A calling thread takes the replies itself; there is no other thread in between.
+#[derive(Clone, Debug)]
+pub struct Client(super::Client);
+
+impl Client {
+    /// Connects as [`Client::connect`](super::Client::connect) does; [`Connect::blocking`] takes options.
+    ///
+    /// # Errors
+    /// As [`Connect::blocking`].
+    pub fn connect(address: impl AsRef<str>) -> Result<Self, ClientError> {
+        Connect::to(address.as_ref()).blocking()
+    }
+
+    /// A client over a connection that exists already.
+    ///
+    /// # Errors
+    /// As [`Client::over`](super::Client::over).
+    pub fn over(polled: PolledClient, options: CallOptions) -> Result<Self, ClientError> {
+        super::Client::over(polled, options).map(Self)
+    }
+
+    /// Sends a command, and waits for its reply.
+    ///
+    /// # Errors
+    /// What became of the command.
+    pub fn call<R: Request>(&self, request: R) -> Result<R::Reply, CallError<R::Refusal>> {
+        self.0.call(request).wait()
+    }
+
+    /// Like [`Client::call`], with another limit than that of the options.
+    ///
+    /// # Errors
+    /// What became of the command.
+    pub fn call_within<R: Request>(&self, request: R, limit: Duration) -> Result<R::Reply, CallError<R::Refusal>> {
+        self.0.call(request).within(limit).wait()
+    }
+
+    /// Sends a command now; [`Started::wait`] waits for its reply. Many started commands take one round trip.
+    pub fn start<R: Request>(&self, request: R) -> Started<R> {
+        Started(self.0.start(request))
+    }
+
+    /// A clone whose commands take effect in their order, as do those of all clones with the same key.
+    #[must_use]
+    pub fn ordered(&self, key: impl Hash) -> Self {
+        Self(self.0.ordered(key))
+    }
+
+    /// Async client of the same connection.
+    #[must_use]
+    pub const fn shared(&self) -> &super::Client {
+        &self.0
+    }
+}
+
+impl From<super::Client> for Client {
+    fn from(client: super::Client) -> Self {
+        Self(client)
+    }
+}
+
+/// A command on its way.
+#[derive(Debug)]
+#[must_use = "a dropped command that was not sent yet is taken back"]
+pub struct Started<R: Request>(Call<R>);
+
+impl<R: Request> Started<R> {
+    /// Waits for the reply.
+    ///
+    /// # Errors
+    /// What became of the command.
+    pub fn wait(self) -> Result<R::Reply, CallError<R::Refusal>> {
+        self.0.wait()
+    }
+}

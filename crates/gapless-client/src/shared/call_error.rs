@@ -1,0 +1,64 @@
+//! [`CallError`]: what became of a command without a reply.
+
+use crate::CommandNumber;
+use gapless_wire::control::RefusalCode;
+
+/// The end of a command that has no reply. `Refusal` is the service's own type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError<Refusal> {
+    /// No effect, for a reason of the service. Read the refusal.
+    #[error("the service refused the command")]
+    Refused(Refusal),
+    /// No effect: the command was never sent. Retry it.
+    #[error("the command was not sent: {reason}")]
+    NotSent { reason: String },
+    /// No effect: too many commands wait for room already. Retry later, or send less at a time.
+    #[error("{waiting} commands wait for room already; retry when some of them are done")]
+    Busy {
+        /// Commands that are not sent yet.
+        waiting: usize,
+    },
+    /// No effect: the command is in the stream, and its handler panicked, does not exist, takes other types, or gave a
+    /// refusal that cannot be read. Correct the program that the reason names.
+    #[error("the command at sequence {sequence} failed ({code:?}): {reason}")]
+    Failed {
+        /// Place of the command in the total order.
+        sequence: u64,
+        code: RefusalCode,
+        reason: String,
+    },
+    /// The command was sent: it has taken effect once, or will, or never will. Do not send it again before you know.
+    #[error("command {number} was sent, but its outcome is unknown: {reason}")]
+    Unknown { number: CommandNumber, reason: String },
+    /// The command has taken effect, and its reply is lost. Do not send it again.
+    #[error("the command took effect at sequence {sequence}, but its reply is lost: {reason}")]
+    Done {
+        /// Place of the command in the total order.
+        sequence: u64,
+        reason: String,
+    },
+}
+
+impl<Refusal> CallError<Refusal> {
+    /// Whether the command took effect; `None` if that is unknown.
+    #[must_use]
+    pub const fn took_effect(&self) -> Option<bool> {
+        match self {
+            Self::Refused(_) | Self::NotSent { .. } | Self::Busy { .. } | Self::Failed { .. } => Some(false),
+            Self::Unknown { .. } => None,
+            Self::Done { .. } => Some(true),
+        }
+    }
+
+    /// Refusal of the service.
+    ///
+    /// # Errors
+    /// The same error, if it is another one.
+    pub fn refusal(self) -> Result<Refusal, Self> {
+        match self {
+            Self::Refused(refusal) => Ok(refusal),
+            other => Err(other),
+        }
+    }
+}

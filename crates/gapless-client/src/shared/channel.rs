@@ -1,0 +1,216 @@
+//! [`Channel`]: what the clones of a [`Client`](super::Client) share. Two locks: one of the queue, held for
+//! microseconds, and one of the connection, for which no caller waits.
+
+use super::call_state::{CallState, Ending};
+use super::command_queue::{CommandQueue, QueueFull, Waiting};
+use super::connection::Connection;
+use super::watcher::Watch;
+use super::work_lock::WorkLock;
+use super::{CallOptions, blocked::BlockedThreads};
+use crate::ClientError;
+use crate::polled::PolledClient;
+use gapless_agent::foreign;
+use gapless_agent::wake_fd;
+use gapless_transport::TransportError;
+use rustix::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+/// Turns of one caller in a row, before it leaves the work to the watcher.
+const TURNS_MAX: usize = 16;
+
+pub(super) struct Channel {
+    pub connection: WorkLock<Connection>,
+    pub queue: CommandQueue,
+    pub waiting: Waiting,
+    pub options: CallOptions,
+    next_lane: AtomicUsize,
+    /// Calls that have returned `Pending`, and wait for a wake-up.
+    pending: AtomicUsize,
+    /// The watcher sleeps and takes no replies, because no one waits.
+    pub is_idle: AtomicBool,
+    /// Held by the thread that takes replies while no caller does.
+    pub watch: Mutex<Watch>,
+    /// Wakes the watcher.
+    pub wake: Arc<OwnedFd>,
+    pub blocked: BlockedThreads,
+    is_helper_started: AtomicBool,
+    is_closed: AtomicBool,
+    /// Why there is no service at the moment.
+    trouble: Mutex<Option<String>>,
+    notices: AtomicU64,
+}
+
+impl Channel {
+    pub fn new(client: PolledClient, options: CallOptions) -> Result<Self, ClientError> {
+        options.check()?;
+        let wake = wake_fd::create().map_err(TransportError::system("making an eventfd"))?;
+        Ok(Self {
+            connection: WorkLock::new(Connection::new(client, options.sessions)),
+            queue: CommandQueue::new(options.sessions),
+            waiting: Waiting::new(options.waiting_max),
+            options,
+            next_lane: AtomicUsize::new(0),
+            pending: AtomicUsize::new(0),
+            is_idle: AtomicBool::new(false),
+            watch: Mutex::default(),
+            wake: Arc::new(wake),
+            blocked: BlockedThreads::default(),
+            is_helper_started: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            trouble: Mutex::default(),
+            notices: AtomicU64::new(0),
+        })
+    }
+
+    pub fn next_lane(&self) -> usize {
+        self.next_lane.fetch_add(1, Ordering::Relaxed) % self.options.sessions
+    }
+
+    /// Queues a command. [`Channel::turn`] sends it.
+    pub fn queue(&self, state: &Arc<CallState>) -> Result<(), QueueFull> {
+        self.waiting.enter(state.length())?;
+        self.queue.push(Arc::clone(state), &self.waiting);
+        self.connection.announce();
+        Ok(())
+    }
+
+    /// Sends and receives, unless another thread is doing that, which then does this thread's part as well.
+    pub fn turn(&self) {
+        for _ in 0..TURNS_MAX {
+            let Some((mut connection, known)) = self.connection.try_lock() else { return };
+            let mut wakers = Vec::new();
+            let pass = connection.pass_of_caller(self, &mut wakers);
+            drop(connection);
+            wake_all(wakers);
+            if pass.needs_watcher {
+                self.wake_watcher();
+            }
+            if !self.connection.has_news(known) {
+                return;
+            }
+        }
+        self.wake_watcher();
+    }
+
+    pub fn wake_watcher(&self) {
+        wake_fd::signal(&*self.wake);
+    }
+
+    /// Counts a call that waits for a wake-up.
+    pub fn enter_pending(self: &Arc<Self>) -> bool {
+        self.pending.fetch_add(1, Ordering::SeqCst);
+        // Pairs with the fence in `sleeps_idly`: one of both sees the other.
+        fence(Ordering::SeqCst);
+        if self.is_idle.load(Ordering::Relaxed) {
+            self.wake_watcher();
+        }
+        self.start_helper()
+    }
+
+    pub fn leave_pending(&self) {
+        self.pending.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Whether the watcher may sleep without taking replies. It sets `is_idle` to false after its sleep.
+    pub fn sleeps_idly(&self) -> bool {
+        if self.pending.load(Ordering::Relaxed) > 0 {
+            return false;
+        }
+        self.is_idle.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let is_idle = self.pending.load(Ordering::Relaxed) == 0;
+        if !is_idle {
+            self.is_idle.store(false, Ordering::Relaxed);
+        }
+        is_idle
+    }
+
+    /// `false` if there is no helper, and none can be started now.
+    pub fn start_helper(self: &Arc<Self>) -> bool {
+        self.is_helper_started.load(Ordering::Relaxed) || self.start_helper_once()
+    }
+
+    #[cold]
+    fn start_helper_once(self: &Arc<Self>) -> bool {
+        if self.is_helper_started.swap(true, Ordering::SeqCst) {
+            return true;
+        }
+        let channel = Arc::clone(self);
+        let spawned = std::thread::Builder::new().name(HELPER_NAME.to_owned()).spawn(move || channel.run_helper());
+        if let Err(error) = &spawned {
+            tracing::error!("no thread for a client: {error}; its calls poll meanwhile");
+            self.is_helper_started.store(false, Ordering::SeqCst);
+        }
+        spawned.is_ok()
+    }
+
+    /// The calling thread is going to be the helper.
+    pub fn claim_helper(&self) {
+        self.is_helper_started.store(true, Ordering::SeqCst);
+    }
+
+    /// Makes the calling thread the helper, until the last client is dropped.
+    pub fn run_helper(self: Arc<Self>) {
+        foreign::own_this_thread();
+        let mut watch = lock(&self.watch);
+        self.watch(&mut watch, None, &|| self.is_closed.load(Ordering::SeqCst));
+    }
+
+    /// Ends the helper.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.wake_watcher();
+    }
+
+    pub fn set_trouble(&self, trouble: Option<String>) {
+        *lock(&self.trouble) = trouble;
+    }
+
+    /// Reason for a call that has no reply after `given`.
+    pub fn late_reason(&self, given: Duration) -> String {
+        let milliseconds = given.as_millis();
+        match &*lock(&self.trouble) {
+            Some(trouble) => format!("no reply within {milliseconds} ms: {trouble}"),
+            None => format!("no reply within {milliseconds} ms"),
+        }
+    }
+
+    pub fn count_notices(&self, count: u64) {
+        self.notices.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub fn notices(&self) -> u64 {
+        self.notices.load(Ordering::Relaxed)
+    }
+
+    /// Ends a call without waiting any longer.
+    pub fn give_up(&self, state: &CallState, given: Duration) -> Option<Ending> {
+        state.give_up(&self.waiting, || self.late_reason(given))
+    }
+
+    /// The caller has left.
+    pub fn abandon(&self, state: &CallState) {
+        drop(state.give_up(&self.waiting, String::new));
+    }
+}
+
+/// Name of the helper thread.
+pub(super) const HELPER_NAME: &str = "gapless-client";
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.connection.lock().0.close();
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Wakes with no lock held.
+pub(super) fn wake_all(wakers: Vec<Waker>) {
+    wakers.into_iter().for_each(foreign::wake);
+}

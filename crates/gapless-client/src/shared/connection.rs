@@ -1,0 +1,386 @@
+//! [`Connection`]: the polled client below a [`Channel`], with a session for each lane. Whoever has its lock sends
+//! waiting commands and takes arrived replies; nobody sleeps with the lock.
+
+use super::call_state::{CallState, Ending, Sending};
+use super::channel::Channel;
+use crate::polled::{Incoming, PolledClient, Reply, ResumeError, SleepLimit, WINDOW_COMMANDS_MAX};
+use crate::{ClientError, CommandNumber, SessionKey};
+use gapless_log::LogError;
+use gapless_transport::interest::Interest;
+use gapless_transport::token::random_token;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// Replies taken by one pass.
+const REPLIES_MAX: usize = 256;
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
+
+pub(super) struct Connection {
+    client: PolledClient,
+    lanes: Vec<LaneSession>,
+    by_session: FxHashMap<SessionKey, usize>,
+    /// Room of each lane during a pass.
+    room: Vec<usize>,
+    /// Number of this connection, for copies of its descriptors.
+    generation: u64,
+    /// Passes of other threads than the watcher that took replies.
+    passes_of_callers: u64,
+    /// The ring has no room, and nothing wakes the watcher when it has some.
+    is_stuck: bool,
+    lost: Option<LostConnection>,
+    /// Attempts since a session was open.
+    attempts: u32,
+    /// There is no service any more, for this reason.
+    ended: Option<String>,
+}
+
+struct LostConnection {
+    next_attempt: Instant,
+}
+
+#[derive(Default)]
+struct LaneSession {
+    /// `None` before it is begun, and after it is lost.
+    key: Option<SessionKey>,
+    /// Commands that have a place in the window, but no number yet.
+    ready: VecDeque<Arc<CallState>>,
+    /// Commands by number, in the order in which they were sent.
+    in_flight: VecDeque<(u64, Arc<CallState>)>,
+}
+
+impl LaneSession {
+    /// Takes the command of a reply out; that is nearly always the first.
+    fn answered(&mut self, number: u64) -> Option<Arc<CallState>> {
+        let first = self.in_flight.pop_front_if(|(first, _)| *first == number);
+        let found = first.or_else(|| {
+            let at = self.in_flight.iter().position(|(sent, _)| *sent == number)?;
+            self.in_flight.remove(at)
+        });
+        found.map(|(_, state)| state)
+    }
+
+    fn room(&self, client: &PolledClient) -> usize {
+        let open = self.key.filter(|key| client.next_session_seq(*key).is_some());
+        let taken = |key| client.in_flight(key) as usize + self.ready.len();
+        open.map_or(0, |key| (WINDOW_COMMANDS_MAX as usize).saturating_sub(taken(key)))
+    }
+}
+
+/// Result of a pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pass {
+    pub received: usize,
+    /// A fault or a full ring, new with this pass, that only the watcher attends to.
+    pub needs_watcher: bool,
+}
+
+/// The next step of a lost connection.
+pub(super) enum Reconnection {
+    Connected,
+    /// Until the next attempt.
+    Pause(Duration),
+    Ended,
+}
+
+impl Connection {
+    pub fn new(client: PolledClient, lanes: usize) -> Self {
+        Self {
+            client,
+            lanes: (0..lanes).map(|_| LaneSession::default()).collect(),
+            by_session: FxHashMap::default(),
+            room: Vec::new(),
+            generation: 0,
+            passes_of_callers: 0,
+            is_stuck: false,
+            lost: None,
+            attempts: 0,
+            ended: None,
+        }
+    }
+
+    /// Sends waiting commands, takes replies, and sends again where they made room. Wake `wakers` with no lock held.
+    pub fn pass(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Pass {
+        if let Some(reason) = &self.ended {
+            channel.queue.move_out(
+                |_| usize::MAX,
+                |state| wakers.extend(state.end(&channel.waiting, |_, _| Ending::NotSent { reason: reason.clone() })),
+            );
+            return Pass::default();
+        }
+        if self.lost.is_some() {
+            return Pass::default();
+        }
+        let was_stuck = std::mem::take(&mut self.is_stuck);
+        let passed = self.send_and_receive(channel, wakers);
+        let needs_watcher = self.is_stuck && !was_stuck || passed.is_err();
+        if let Err(error) = &passed {
+            self.failed(error, channel, wakers);
+        }
+        Pass { received: passed.unwrap_or(0), needs_watcher }
+    }
+
+    /// A pass of a thread that is not the watcher.
+    pub fn pass_of_caller(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Pass {
+        let pass = self.pass(channel, wakers);
+        self.passes_of_callers += u64::from(pass.received > 0);
+        pass
+    }
+
+    fn send_and_receive(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
+        self.open_sessions()?;
+        self.send(channel, wakers);
+        let received = self.receive(channel, wakers)?;
+        if received > 0 {
+            self.open_sessions()?;
+            self.send(channel, wakers);
+            self.client.flush();
+        }
+        self.is_stuck |= self.client.has_unsent();
+        Ok(received)
+    }
+
+    #[inline]
+    fn open_sessions(&mut self) -> Result<(), ClientError> {
+        if self.by_session.len() == self.lanes.len() { Ok(()) } else { self.open_missing_sessions() }
+    }
+
+    #[cold]
+    fn open_missing_sessions(&mut self) -> Result<(), ClientError> {
+        for (number, lane) in self.lanes.iter_mut().enumerate().filter(|(_, lane)| lane.key.is_none()) {
+            match self.client.begin_session(random_token(), WINDOW_COMMANDS_MAX) {
+                Ok(key) => {
+                    lane.key = Some(key);
+                    self.by_session.insert(key, number);
+                }
+                Err(ClientError::Log(LogError::Full { .. })) => {
+                    self.is_stuck = true;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) {
+        if channel.waiting.count() == 0 {
+            return;
+        }
+        let Self { client, lanes, room, .. } = self;
+        room.clear();
+        room.extend(lanes.iter().map(|lane| lane.room(client)));
+        channel.queue.move_out(|lane| std::mem::take(&mut room[lane]), |state| lanes[state.lane].ready.push_back(state));
+        for lane in lanes {
+            let Some(key) = lane.key else { continue };
+            while let Some(state) = lane.ready.front()
+                && client.can_send(key)
+            {
+                let sending = state.send_by(&channel.waiting, |message, bytes| {
+                    let session_seq = client.enqueue(key, message, bytes.len(), |buffer| {
+                        buffer.copy_from_slice(bytes);
+                        Ok(bytes.len())
+                    })?;
+                    Ok(CommandNumber { session: client.session_id(key).unwrap_or(0), session_seq })
+                });
+                match sending {
+                    Sending::Sent(number) => {
+                        lane.in_flight.extend(lane.ready.pop_front().map(|state| (number.session_seq, state)));
+                    }
+                    Sending::Skipped => _ = lane.ready.pop_front(),
+                    Sending::Failed(ClientError::WindowFull { .. } | ClientError::NotOpen) => break,
+                    Sending::Failed(ClientError::Log(LogError::Full { .. })) => {
+                        self.is_stuck = true;
+                        return;
+                    }
+                    Sending::Failed(error) => {
+                        let reason = || Ending::NotSent { reason: error.to_string() };
+                        wakers.extend(state.end(&channel.waiting, |_, _| reason()));
+                        lane.ready.pop_front();
+                    }
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
+        let Self { client, lanes, by_session, attempts, .. } = self;
+        let (mut notices, mut last) = (0, None);
+        let received = client.poll(REPLIES_MAX, |incoming| match incoming {
+            Incoming::Reply { session, reply, first: true } => {
+                let lane = match last {
+                    Some((key, lane)) if key == session => lane,
+                    _ => {
+                        let Some(lane) = by_session.get(&session).copied() else { return };
+                        last = Some((session, lane));
+                        lane
+                    }
+                };
+                let state = lanes[lane].answered(reply.session_seq);
+                wakers.extend(state.and_then(|state| state.end(&channel.waiting, |number, bytes| ending(number, bytes, &reply))));
+            }
+            Incoming::SessionLost { session } => {
+                let Some(lane) = by_session.remove(&session) else { return };
+                last = None;
+                let lane = &mut lanes[lane];
+                lane.key = None;
+                for (_, state) in lane.in_flight.drain(..) {
+                    wakers.extend(state.end(&channel.waiting, |number, _| unknown(number, SESSION_LOST.to_owned())));
+                }
+            }
+            Incoming::Opened { .. } => {
+                *attempts = 0;
+                channel.set_trouble(None);
+            }
+            Incoming::Notice { .. } => notices += 1,
+            Incoming::Reply { .. } => {}
+        });
+        if notices > 0 {
+            channel.count_notices(notices);
+        }
+        received
+    }
+
+    #[cold]
+    fn failed(&mut self, error: &ClientError, channel: &Channel, wakers: &mut Vec<Waker>) {
+        match error {
+            ClientError::Disconnected { .. } if !self.client.reconnects_at_once() => {
+                channel.set_trouble(Some(error.to_string()));
+                self.lost = Some(LostConnection { next_attempt: Instant::now() + self.pause() });
+            }
+            other => self.end(other, channel, wakers),
+        }
+    }
+
+    /// Grows with the rounds of attempts that have opened no session.
+    fn pause(&self) -> Duration {
+        let round = self.client.address_count().max(1) as u32;
+        match self.attempts / round {
+            0 => Duration::ZERO,
+            rounds => (PAUSE_MIN * (1 << rounds.min(8))).min(PAUSE_MAX),
+        }
+    }
+
+    #[cold]
+    fn end(&mut self, error: &ClientError, channel: &Channel, wakers: &mut Vec<Waker>) {
+        let reason = error.to_string();
+        tracing::warn!("the client has no service any more: {reason}");
+        for lane in &mut self.lanes {
+            let ready = lane.ready.drain(..);
+            for state in ready.chain(lane.in_flight.drain(..).map(|(_, state)| state)) {
+                wakers.extend(state.end(&channel.waiting, |number, _| unknown(number, reason.clone())));
+            }
+        }
+        self.lost = None;
+        self.ended = Some(reason);
+        // Those that still wait in the queue.
+        self.pass(channel, wakers);
+    }
+
+    pub const fn is_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// Makes one attempt of at most `limit`, if one is due. Only the watcher calls this.
+    pub fn reconnect(&mut self, limit: Duration, channel: &Channel, wakers: &mut Vec<Waker>) -> Reconnection {
+        let Some(lost) = &self.lost else { return Reconnection::Connected };
+        let left = lost.next_attempt.saturating_duration_since(Instant::now());
+        if !left.is_zero() {
+            return Reconnection::Pause(left);
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        match self.client.resume_once(limit) {
+            Ok(()) => {
+                self.generation += 1;
+                self.lost = None;
+                Reconnection::Connected
+            }
+            Err(ResumeError { error, pause: Some(pause) }) => {
+                channel.set_trouble(Some(error.to_string()));
+                self.lost = Some(LostConnection { next_attempt: Instant::now() + pause });
+                Reconnection::Pause(pause)
+            }
+            Err(ResumeError { error, pause: None }) => {
+                self.end(&error, channel, wakers);
+                Reconnection::Ended
+            }
+        }
+    }
+
+    /// Passes by callers with replies since the last call.
+    pub fn take_passes_of_callers(&mut self) -> u64 {
+        std::mem::take(&mut self.passes_of_callers)
+    }
+
+    /// Prepares a sleep without the lock. `None`: pass again instead.
+    pub fn begin_sleep(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Option<SleepLimit> {
+        if self.ended.is_some() {
+            return Some(SleepLimit { longest: Duration::MAX, sends: false });
+        }
+        match self.client.begin_sleep() {
+            Ok(Some(SleepLimit { longest, sends })) => {
+                let is_full = self.is_stuck && !sends;
+                let longest = if is_full { longest.min(RETRY_INTERVAL) } else { longest };
+                Some(SleepLimit { longest, sends })
+            }
+            Ok(None) => None,
+            Err(error) => {
+                self.failed(&error, channel, wakers);
+                None
+            }
+        }
+    }
+
+    pub fn end_sleep(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) {
+        if self.ended.is_none()
+            && self.lost.is_none()
+            && let Err(error) = self.client.end_sleep()
+        {
+            self.failed(&error, channel, wakers);
+        }
+    }
+
+    /// Copies of the descriptors, if `known` is of another connection.
+    pub fn interest(&self, known: Option<u64>) -> Option<(u64, Result<Interest, ClientError>)> {
+        (known != Some(self.generation)).then(|| (self.generation, self.client.interest()))
+    }
+
+    /// Closes the sessions that have nothing in flight; the service's expiry ends the others.
+    pub fn close(&mut self) {
+        if self.lost.is_none() && self.ended.is_none() {
+            for key in self.lanes.iter().filter_map(|lane| lane.key) {
+                let _ = self.client.close_session(key);
+            }
+        }
+    }
+}
+
+/// No wake-up comes with room in a ring.
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
+const SESSION_LOST: &str = "the service no longer knows its session, which has expired, or its stream was restored";
+
+fn unknown(number: Option<CommandNumber>, reason: String) -> Ending {
+    match number {
+        Some(number) => Ending::Unknown { number, reason },
+        None => Ending::NotSent { reason },
+    }
+}
+
+fn ending(number: Option<CommandNumber>, mut bytes: Vec<u8>, reply: &Reply<'_>) -> Ending {
+    let sequence = reply.sequence;
+    match &reply.refusal {
+        None => {
+            bytes.clear();
+            bytes.extend_from_slice(reply.payload);
+            Ending::Reply { sequence, message: reply.message_type(), payload: bytes }
+        }
+        Some(refusal) => {
+            let number = number.unwrap_or(CommandNumber { session: 0, session_seq: reply.session_seq });
+            let (code, detail, text) = (refusal.code, refusal.detail, refusal.text.to_owned());
+            Ending::Refused { number, sequence, code, detail, text }
+        }
+    }
+}

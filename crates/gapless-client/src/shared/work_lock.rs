@@ -1,0 +1,103 @@
+//! [`WorkLock`]: a lock whose owner also does the work that others announce meanwhile, so that no one waits for it.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Work is announced after it is visible, and done under the lock. No announcement is lost: either its own attempt
+/// gets the lock, or the owner sees the announcement after it has let go. Both sides have a fence between their write
+/// (announcement, unlock) and their read (lock, announcements), so that one of them reads what the other has written.
+#[derive(Debug, Default)]
+pub(super) struct WorkLock<T> {
+    inner: Mutex<T>,
+    announced: AtomicU64,
+}
+
+impl<T> WorkLock<T> {
+    pub fn new(inner: T) -> Self {
+        Self { inner: Mutex::new(inner), announced: AtomicU64::new(0) }
+    }
+
+    /// Announces work that is visible to the owner of the lock. An attempt at the lock must follow.
+    pub fn announce(&self) {
+        self.announced.fetch_add(1, Ordering::SeqCst);
+        // Pairs with the fence in `has_news`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// `None` if another thread has the lock. Its work includes everything announced before this call.
+    pub fn try_lock(&self) -> Option<(MutexGuard<'_, T>, Announced)> {
+        let inner = match self.inner.try_lock() {
+            Ok(inner) => inner,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some((inner, self.announced()))
+    }
+
+    pub fn lock(&self) -> (MutexGuard<'_, T>, Announced) {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        (inner, self.announced())
+    }
+
+    fn announced(&self) -> Announced {
+        Announced(self.announced.load(Ordering::SeqCst))
+    }
+
+    /// Whether more work was announced since the lock was taken. Call it after the lock is released; if there is more,
+    /// try the lock again.
+    #[must_use]
+    pub fn has_news(&self, known: Announced) -> bool {
+        // Pairs with the fence in `announce`.
+        fence(Ordering::SeqCst);
+        self.announced() != known
+    }
+}
+
+/// Announcements that the owner of a lock knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Announced(u64);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+
+    /// Every item is taken without anyone waiting for the lock, although all its producers have ended.
+    #[test]
+    fn announced_work_is_never_left() {
+        const THREADS: u64 = 4;
+        const ITEMS: u64 = 20_000;
+        type Shared = (Mutex<VecDeque<u64>>, WorkLock<u64>);
+        let shared = Arc::new((Mutex::new(VecDeque::new()), WorkLock::new(0)));
+        let produce = |shared: &Shared, from: u64| {
+            let (queue, work) = shared;
+            for item in from..from + ITEMS {
+                queue.lock().unwrap().push_back(item);
+                work.announce();
+                while let Some((mut sum, known)) = work.try_lock() {
+                    while let Some(item) = { queue.lock().unwrap().pop_front() } {
+                        *sum += item;
+                    }
+                    if item.is_multiple_of(3) {
+                        std::thread::yield_now();
+                    }
+                    drop(sum);
+                    if !work.has_news(known) {
+                        break;
+                    }
+                }
+            }
+        };
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let shared = Arc::clone(&shared);
+                std::thread::spawn(move || produce(&shared, thread * ITEMS))
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(shared.0.lock().unwrap().is_empty());
+        assert_eq!(*shared.1.lock().0, (0..THREADS * ITEMS).sum::<u64>());
+    }
+}
