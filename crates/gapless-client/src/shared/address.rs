@@ -13,10 +13,11 @@ const TCP: &str = "tcp://";
 /// [`ClientError::Option`] names the part that is no address.
 pub(super) fn parse(address: &str) -> Result<Vec<PathBuf>, ClientError> {
     let mut is_tcp = false;
-    address.split(',').map(|part| parse_part(part.trim(), &mut is_tcp)).collect()
+    let is_alone = !address.contains(',');
+    address.split(',').map(|part| parse_part(part.trim(), is_alone, &mut is_tcp)).collect()
 }
 
-fn parse_part(part: &str, is_tcp: &mut bool) -> Result<PathBuf, ClientError> {
+fn parse_part(part: &str, is_alone: bool, is_tcp: &mut bool) -> Result<PathBuf, ClientError> {
     let refuse = |reason: String| Err(ClientError::Option { option: "address", reason });
     let place = match part.split_once("://") {
         Some(("tcp", place)) => {
@@ -29,7 +30,9 @@ fn parse_part(part: &str, is_tcp: &mut bool) -> Result<PathBuf, ClientError> {
             ));
         }
         Some((scheme, _)) => {
-            return refuse(format!("{part}: {scheme}:// is unknown; a directory, a socket or {TCP}HOST:PORT is expected"));
+            return refuse(format!(
+                "{part}: {scheme}:// is unknown; a directory, a socket or {TCP}HOST:PORT is expected"
+            ));
         }
         None => part,
     };
@@ -46,17 +49,18 @@ fn parse_part(part: &str, is_tcp: &mut bool) -> Result<PathBuf, ClientError> {
     if let Some(rest) = place.strip_prefix(TCP_PREFIX) {
         return refuse(format!("{part}: write {TCP}{rest}"));
     }
-    Ok(socket_of(Path::new(place)))
+    Ok(socket_of(Path::new(place), is_alone))
 }
 
-/// A directory's socket for clients of a service, or else for nodes.
-fn socket_of(place: &Path) -> PathBuf {
+/// A directory's socket for clients of a service, or else for nodes, as members of a cluster have it. If it has neither
+/// yet, the directory of one of several is a member's.
+fn socket_of(place: &Path, is_alone: bool) -> PathBuf {
     if !place.is_dir() {
         return place.to_owned();
     }
     let layout = StreamLayout::new(place);
     let (service, stream) = (layout.node_socket(), layout.socket());
-    if !service.exists() && stream.exists() { stream } else { service }
+    if !service.exists() && (stream.exists() || !is_alone) { stream } else { service }
 }
 
 #[cfg(test)]
@@ -66,7 +70,8 @@ mod tests {
 
     #[test]
     fn addresses_are_parsed() {
-        let parsed = |address| parse(address).unwrap().iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+        let parsed =
+            |address| parse(address).unwrap().iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
         assert_eq!(parsed("tcp://a:9200,b:9200"), ["tcp:a:9200", "tcp:b:9200"]);
         assert_eq!(parsed("tcp://[::1]:9200, tcp://b:1"), ["tcp:[::1]:9200", "tcp:b:1"]);
         assert_eq!(parsed("/tmp/none.socket,other.socket"), ["/tmp/none.socket", "other.socket"]);
@@ -79,6 +84,8 @@ mod tests {
         let address = directory.path().to_str().unwrap().to_owned();
         let layout = StreamLayout::new(directory.path());
         assert_eq!(parse(&address).unwrap(), [layout.node_socket()], "a service may start later");
+        let of_members = parse(&format!("{address},{address}")).unwrap();
+        assert_eq!(of_members, [layout.socket(), layout.socket()], "a member may start later");
         std::fs::write(layout.socket(), "").unwrap();
         assert_eq!(parse(&address).unwrap(), [layout.socket()]);
         std::fs::write(layout.node_socket(), "").unwrap();

@@ -103,7 +103,11 @@ impl CallState {
 
     /// Ends a waiting or sent command. Wake the returned waker with no lock held.
     #[must_use]
-    pub fn end(&self, waiting: &Waiting, ending: impl FnOnce(Option<CommandNumber>, Vec<u8>) -> Ending) -> Option<Waker> {
+    pub fn end(
+        &self,
+        waiting: &Waiting,
+        ending: impl FnOnce(Option<CommandNumber>, Vec<u8>) -> Ending,
+    ) -> Option<Waker> {
         let mut progress = self.lock();
         let number = match progress.stage {
             Stage::Waiting => {
@@ -200,7 +204,10 @@ mod tests {
     fn ending_is_taken_once() {
         let waiting = Waiting::new(10);
         let state = state(&waiting);
-        assert!(matches!(state.send_by(&waiting, |_, bytes| Err(ClientError::Encode(format!("{bytes:?}")))), Sending::Failed(_)));
+        assert!(matches!(
+            state.send_by(&waiting, |_, bytes| Err(ClientError::Encode(format!("{bytes:?}")))),
+            Sending::Failed(_)
+        ));
         assert_eq!(waiting.count(), 1);
         assert!(matches!(state.send_by(&waiting, |_, _| Ok(NUMBER)), Sending::Sent(NUMBER)));
         assert_eq!(waiting.count(), 0);

@@ -173,7 +173,9 @@ impl Connection {
         let Self { client, lanes, room, .. } = self;
         room.clear();
         room.extend(lanes.iter().map(|lane| lane.room(client)));
-        channel.queue.move_out(|lane| std::mem::take(&mut room[lane]), |state| lanes[state.lane].ready.push_back(state));
+        channel
+            .queue
+            .move_out(|lane| std::mem::take(&mut room[lane]), |state| lanes[state.lane].ready.push_back(state));
         for lane in lanes {
             let Some(key) = lane.key else { continue };
             while let Some(state) = lane.ready.front()
@@ -220,7 +222,9 @@ impl Connection {
                     }
                 };
                 let state = lanes[lane].answered(reply.session_seq);
-                wakers.extend(state.and_then(|state| state.end(&channel.waiting, |number, bytes| ending(number, bytes, &reply))));
+                wakers.extend(
+                    state.and_then(|state| state.end(&channel.waiting, |number, bytes| ending(number, bytes, &reply))),
+                );
             }
             Incoming::SessionLost { session } => {
                 let Some(lane) = by_session.remove(&session) else { return };

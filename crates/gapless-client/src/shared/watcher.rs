@@ -33,7 +33,10 @@ enum Step {
     Pause(Duration),
     Idle,
     /// Until the connection has something, too.
-    Sleep { longest: Duration, sends: bool },
+    Sleep {
+        longest: Duration,
+        sends: bool,
+    },
 }
 
 impl Channel {

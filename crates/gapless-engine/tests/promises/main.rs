@@ -6,6 +6,7 @@ mod attacked;
 mod damages;
 mod following_member;
 mod replicas;
+mod shared_client;
 #[path = "../warnings/mod.rs"]
 mod warnings;
 
