@@ -15,6 +15,9 @@ use std::time::Duration;
 /// Within this time the reason may follow the close of the rings.
 const REASON_WITHIN: Duration = Duration::from_millis(100);
 
+/// A service that stops wakes no client in its process.
+const IN_PROCESS_CHECK: Duration = Duration::from_millis(100);
+
 pub struct PublisherLink {
     pub welcome: Welcome,
     pub writer: RingWriter,
@@ -84,7 +87,11 @@ impl PublisherLink {
     /// flushed.
     #[must_use]
     pub fn sleep_limit(&self) -> (Duration, bool) {
-        self.pump.as_ref().map_or((Duration::MAX, false), |pump| pump.sleep_limit())
+        match (&self.pump, &self.socket) {
+            (Some(pump), _) => pump.sleep_limit(),
+            (None, Some(_)) => (Duration::MAX, false),
+            (None, None) => (IN_PROCESS_CHECK, false),
+        }
     }
 
     /// Takes the wake-up that has ended a sleep.

@@ -77,6 +77,7 @@ impl Channel {
             wake: Arc::clone(&self.wake),
         });
         let waker = Waker::from(Arc::clone(&thread));
+        self.enter_pending();
         let (mut is_entered, mut owes_call) = (false, false);
         let ending = loop {
             if let Some(ending) = state.take_or_register(&waker) {
@@ -111,6 +112,7 @@ impl Channel {
         if is_entered && !self.blocked.leave(&thread) || owes_call {
             self.blocked.call_next();
         }
+        self.leave_pending();
         ending
     }
 

@@ -174,7 +174,8 @@ impl QueuedCall {
 
     #[inline]
     fn enter_pending(&mut self, channel: &Arc<Channel>, within: Duration, context: &Context<'_>) {
-        if !channel.enter_pending() {
+        channel.enter_pending();
+        if !channel.start_helper() {
             // Without a helper the task polls.
             context.waker().wake_by_ref();
         }

@@ -100,14 +100,13 @@ impl Channel {
     }
 
     /// Counts a call that waits for a wake-up.
-    pub fn enter_pending(self: &Arc<Self>) -> bool {
+    pub fn enter_pending(&self) {
         self.pending.fetch_add(1, Ordering::SeqCst);
         // Pairs with the fence in `sleeps_idly`: one of both sees the other.
         fence(Ordering::SeqCst);
         if self.is_idle.load(Ordering::Relaxed) {
             self.wake_watcher();
         }
-        self.start_helper()
     }
 
     pub fn leave_pending(&self) {
@@ -120,6 +119,7 @@ impl Channel {
             return false;
         }
         self.is_idle.store(true, Ordering::SeqCst);
+        // Pairs with the fence in `enter_pending`.
         fence(Ordering::SeqCst);
         let is_idle = self.pending.load(Ordering::Relaxed) == 0;
         if !is_idle {

@@ -5,6 +5,8 @@ use super::call_state::{CallState, Ending, Sending};
 use super::channel::Channel;
 use crate::polled::{Incoming, PolledClient, Reply, ResumeError, SleepLimit, WINDOW_COMMANDS_MAX};
 use crate::{ClientError, CommandNumber, SessionKey};
+use gapless_agent::monotonic::monotonic_ns;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_log::LogError;
 use gapless_transport::interest::Interest;
 use gapless_transport::token::random_token;
@@ -40,6 +42,7 @@ pub(super) struct Connection {
 
 struct LostConnection {
     next_attempt: Instant,
+    waits: WaitNotices,
 }
 
 #[derive(Default)]
@@ -253,7 +256,8 @@ impl Connection {
         match error {
             ClientError::Disconnected { .. } if !self.client.reconnects_at_once() => {
                 channel.set_trouble(Some(error.to_string()));
-                self.lost = Some(LostConnection { next_attempt: Instant::now() + self.pause() });
+                let next_attempt = Instant::now() + self.pause();
+                self.lost = Some(LostConnection { next_attempt, waits: WaitNotices::after_a_second() });
             }
             other => self.end(other, channel, wakers),
         }
@@ -290,7 +294,7 @@ impl Connection {
 
     /// Makes one attempt of at most `limit`, if one is due. Only the watcher calls this.
     pub fn reconnect(&mut self, limit: Duration, channel: &Channel, wakers: &mut Vec<Waker>) -> Reconnection {
-        let Some(lost) = &self.lost else { return Reconnection::Connected };
+        let Some(lost) = &mut self.lost else { return Reconnection::Connected };
         let left = lost.next_attempt.saturating_duration_since(Instant::now());
         if !left.is_zero() {
             return Reconnection::Pause(left);
@@ -303,8 +307,12 @@ impl Connection {
                 Reconnection::Connected
             }
             Err(ResumeError { error, pause: Some(pause) }) => {
+                lost.next_attempt = Instant::now() + pause;
+                if let Some(waited) = lost.waits.take_due(monotonic_ns()) {
+                    let waited_s = waited.as_secs();
+                    tracing::warn!(waited_s, %error, "a client has no service; it goes on looking, and its calls wait");
+                }
                 channel.set_trouble(Some(error.to_string()));
-                self.lost = Some(LostConnection { next_attempt: Instant::now() + pause });
                 Reconnection::Pause(pause)
             }
             Err(ResumeError { error, pause: None }) => {

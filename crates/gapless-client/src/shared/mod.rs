@@ -201,3 +201,7 @@ impl Client {
         self.lane.unwrap_or_else(|| self.channel().next_lane())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests;

@@ -123,8 +123,10 @@ impl Service for Effects {
         handlers
             .command(|effects: &mut Self, Add { name }: Add, _: &mut Context<'_>| {
                 effects.gate.pass();
-                let mut earlier = effects.places.iter().filter(|_| name == ONCE);
-                if let Some((first_place, _)) = earlier.find(|(_, known)| **known == name) {
+                let is_it = |(_, known): &(&u64, &u64)| **known == name;
+                if name == ONCE
+                    && let Some((first_place, _)) = effects.places.iter().find(is_it)
+                {
                     return Err(Twice { name, first_place: *first_place });
                 }
                 let place = effects.places.len() as u64 + 1;

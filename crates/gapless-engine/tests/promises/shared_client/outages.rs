@@ -4,6 +4,7 @@ use super::*;
 use crate::replicas::Cluster;
 use gapless_agent::block_on::block_on;
 use gapless_client::CallError;
+use gapless_testkit::ports::free_address;
 use gapless_testkit::wait::until;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -50,17 +51,11 @@ fn restarts_take_effect_once() {
     host.stop().unwrap();
 }
 
-#[test]
-fn failover_takes_effect_once() {
-    let mut cluster = Cluster::new(3, "");
-    for member in 1..=3 {
-        cluster.start(member, Effects::default()).unwrap();
-    }
+/// Ends the leader while the tasks call.
+fn survives_failover(cluster: &mut Cluster, address: &str) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let leader = cluster.leader();
-    let directories = cluster.sockets();
-    let directories: Vec<_> = directories.iter().map(|socket| socket.parent().unwrap().to_str().unwrap()).collect();
-    let connect = Client::connect(directories.join(",")).sessions(2).within(PATIENCE);
+    let connect = Client::connect(address).sessions(2).within(PATIENCE);
     let client = runtime.block_on(connect.into_future()).unwrap();
     let (tasks, done) = start_tasks(&runtime, &client);
     until("some calls", || done.load(Ordering::Relaxed) >= TASKS);
@@ -69,7 +64,29 @@ fn failover_takes_effect_once() {
         runtime.block_on(task).unwrap();
     }
     assert_once(runtime.block_on(effects(&client)), 0..TASKS * CALLS);
-    drop(client);
+}
+
+#[test]
+fn failover_takes_effect_once() {
+    let mut cluster = Cluster::new(3, "");
+    let sockets = cluster.sockets();
+    for member in 1..=3 {
+        cluster.start(member, Effects::default()).unwrap();
+    }
+    let directories: Vec<_> = sockets.iter().map(|socket| socket.parent().unwrap().to_str().unwrap()).collect();
+    survives_failover(&mut cluster, &directories.join(","));
+}
+
+#[test]
+fn failover_over_tcp_takes_effect_once() {
+    let mut cluster = Cluster::new(3, "");
+    let ports: Vec<_> = (0..3).map(|_| free_address().to_string()).collect();
+    for (member, port) in (1..).zip(&ports) {
+        let text = std::fs::read_to_string(cluster.file(member)).unwrap();
+        std::fs::write(cluster.file(member), format!("{text}[clients]\naddress = \"{port}\"\n")).unwrap();
+        cluster.start(member, Effects::default()).unwrap();
+    }
+    survives_failover(&mut cluster, &format!("tcp://{}", ports.join(",")));
 }
 
 #[test]
