@@ -33,7 +33,6 @@ pub use saved_session::SavedSession;
 pub use waiting::ClientWaker;
 
 pub(crate) use reconnecting::ResumeError;
-pub(crate) use typed_messages::request_type;
 pub(crate) use waiting::SleepLimit;
 
 use crate::ClientError;
