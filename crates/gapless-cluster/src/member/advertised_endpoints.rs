@@ -6,11 +6,17 @@ use gapless_client::polled::TCP_PREFIX;
 use gapless_client::stream_layout::StreamLayout;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Member and its addresses, one a line.
+pub(super) type EndpointsSlot = Arc<Mutex<Vec<(u64, String)>>>;
 
 #[derive(Debug, Default)]
 pub(super) struct AdvertisedEndpoints {
     own: String,
     others: Vec<(u64, String)>,
+    /// Copy of `others` for other threads.
+    shared: EndpointsSlot,
 }
 
 impl AdvertisedEndpoints {
@@ -26,7 +32,15 @@ impl AdvertisedEndpoints {
                 own = all;
             }
         }
-        Self { own, others: Vec::new() }
+        Self { own, ..Self::default() }
+    }
+
+    pub fn shared_in(self, shared: EndpointsSlot) -> Self {
+        Self { shared, ..self }
+    }
+
+    fn share(&self) {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&self.others);
     }
 
     /// Message for the others: addresses, one a line.
@@ -40,13 +54,15 @@ impl AdvertisedEndpoints {
         if !text.is_empty() && !are_endpoints(text) {
             return false;
         }
-        self.forget(from);
+        self.others.retain(|(other, _)| *other != from);
         self.others.push((from, text.to_owned()));
+        self.share();
         true
     }
 
     pub fn forget(&mut self, member: u64) {
         self.others.retain(|(other, _)| *other != member);
+        self.share();
     }
 
     /// Addresses of `member`, one a line; empty if unknown.

@@ -1,6 +1,7 @@
 //! State of a member for users outside its agent, and their requests to it.
 
 use super::MemberRequest;
+use super::advertised_endpoints::EndpointsSlot;
 use super::requests::{AdminCommand, AdminOutcome};
 use crate::consensus::{ConsensusStatus, LogDivergence, MemberId, Members};
 use crate::link::LinkStatistics;
@@ -55,6 +56,7 @@ pub struct MemberShared {
     pub(super) requests: Mailbox<MemberRequest>,
     waker: Waker,
     snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
+    endpoints: EndpointsSlot,
     is_taking: AtomicBool,
 }
 
@@ -65,6 +67,7 @@ impl MemberShared {
             requests: Mailbox::new(REQUESTS_MAX),
             waker,
             snapshots: Arc::default(),
+            endpoints: EndpointsSlot::default(),
             is_taking: AtomicBool::new(false),
         }
     }
@@ -77,6 +80,17 @@ impl MemberShared {
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         lock(&self.status).clone()
+    }
+
+    pub(super) fn endpoints_slot(&self) -> EndpointsSlot {
+        Arc::clone(&self.endpoints)
+    }
+
+    /// Addresses for clients of each member that has been connected since the start, one a line: with
+    /// [`TCP_PREFIX`](gapless_client::polled::TCP_PREFIX), or a socket of its machine.
+    #[must_use]
+    pub fn endpoints(&self) -> Vec<(u64, String)> {
+        lock(&self.endpoints).clone()
     }
 
     /// Waits for the outcome; `None` after `timeout`.

@@ -131,7 +131,7 @@ impl MemberAssembly<'_> {
         let parts = MemberCoreParts {
             member: member_id(config.member),
             voting,
-            endpoints: self.endpoints(&layout, service.is_some()),
+            endpoints: self.endpoints(&layout, service.is_some()).shared_in(shared.endpoints_slot()),
             ingress,
             journal,
             releaser,
