@@ -64,7 +64,11 @@ pub struct AcceptedCommand<Reply = ()> {
 }
 
 impl CommandBus {
-    pub(crate) fn over(client: PolledClient, options: &BusOptions) -> Result<Self, ClientError> {
+    /// A handle over a client of the bus's host.
+    ///
+    /// # Errors
+    /// There is too little memory.
+    pub fn over(client: PolledClient, options: &BusOptions) -> Result<Self, ClientError> {
         Ok(Self { transport: BusTransport::Connection(WriterConnection::new(client, options)?), policy: None })
     }
 
