@@ -2,13 +2,14 @@
 
 use super::workspace;
 
-const FLOORS: [(&str, u8); 28] = [
-    ("gapless-cli", 12),
-    ("gapless-bench", 11),
+const FLOORS: [(&str, u8); 29] = [
+    ("gapless-cli", 13),
+    ("gapless-bench", 12),
+    ("gapless-load", 11),
+    ("gapless-sim", 11),
+    ("gapless", 10),
     ("gapless-fuzz", 10),
-    ("gapless-load", 10),
-    ("gapless-sim", 10),
-    ("gapless", 9),
+    ("gapless-host", 9),
     ("gapless-kafka", 9),
     ("gapless-cqrs", 8),
     ("gapless-measure", 8),

@@ -1,0 +1,50 @@
+//! [`Status`]: phase, role and sequences of a host.
+
+use gapless_engine::recovery::RecoverySummary;
+use gapless_transport::Tier;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Running,
+    /// On a member only: it has fetched another member's state and starts again.
+    Starting,
+    /// Ended with an error, [`Status::failure`].
+    Failed,
+    /// Stopped by [`Running::stop`](crate::Running::stop).
+    Stopped,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Host with a stream of its own.
+    Alone,
+    Leader,
+    /// Member that does not lead, also while there is no leader.
+    Follower,
+    /// Member that votes and runs no service.
+    Witness,
+}
+
+/// State of a host; after its end the last one known. Role and leader of a member are up to 20 ms old.
+#[derive(Clone, Debug)]
+pub struct Status {
+    pub phase: Phase,
+    pub role: Role,
+    /// Number of the leading member; `None` for a host with a stream of its own, and while there is no leader.
+    pub leader: Option<u64>,
+    pub tier: Tier,
+    /// Last sequence that has reached the tier.
+    pub released: u64,
+    /// Last sequence that the program has handled; 0 on a witness.
+    pub handled: u64,
+    /// Recovery of the last start; empty on a witness.
+    pub recovered: RecoverySummary,
+    /// Commands that no handler took, since the last start.
+    pub dead_letters: u64,
+    /// Hash of a replicated state after `handled`, equal on all members there.
+    pub state_hash: Option<u64>,
+    /// Starts since [`Host::start`](crate::Host::start), itself included.
+    pub starts: u64,
+    /// Reason of [`Phase::Failed`].
+    pub failure: Option<String>,
+}

@@ -1,0 +1,75 @@
+//! A place refuses the options that it lacks, by name, and says what to do instead.
+
+use crate::clusters::Files;
+use crate::programs::{Calls, Sum, model};
+use gapless_engine::store::StoreLimits;
+use gapless_engine::{Persistence, Policy, Threads};
+use gapless_host::{Host, HostError};
+use gapless_transport::Tier;
+use std::time::Duration;
+
+#[track_caller]
+fn check<T>(started: Result<T, HostError>, expected: &str, advice: &str) {
+    let error = started.err().expect("a refusal");
+    let said = error.to_string();
+    let HostError::Option { option, .. } = error else { panic!("{said}") };
+    assert_eq!(option, expected, "{said}");
+    assert!(said.contains(advice), "{said}");
+}
+
+type Set = fn(Host) -> Host;
+
+#[test]
+fn member_names_the_key_of_its_file() {
+    let files = Files::new(&["full"], "");
+    let table: [(Set, &str, &str); 9] = [
+        (|host| host.tier(Tier::Sync), "tier", "`cluster.tier`"),
+        (Host::manual_time, "manual_time", "Host::in_memory"),
+        (|host| host.threads(Threads::default()), "threads", "`threads`"),
+        (|host| host.window_bytes(1 << 20), "window_bytes", "`stream.window`"),
+        (|host| host.frame_length_max(1024), "frame_length_max", "`stream.frame_length_max`"),
+        (|host| host.frames_per_poll_max(1), "frames_per_poll_max", "`threads.optimize_for`"),
+        (|host| host.session_expiry(Duration::from_secs(1)), "session_expiry", "`stream.session_expiry`"),
+        (|host| host.persistence(Persistence::default()), "persistence", "`journal`"),
+        (|host| host.socket("socket"), "socket", "`clients.address`"),
+    ];
+    for (set, option, advice) in table {
+        check(set(files.host(1)).service(Sum::default()).start(), option, advice);
+        check(set(files.host(1)).replicated_state(Calls::new).start(), option, advice);
+        check(set(files.host(1)).aggregates(model()).start(), option, advice);
+    }
+    check(files.host(1).snapshot_every(1000).aggregates(model()).start(), "snapshot_every", "leave it out");
+    assert!(!files.directory(1).exists(), "nothing is made before the options are checked");
+}
+
+#[test]
+fn memory_has_no_durability() {
+    check(Host::in_memory().tier(Tier::Journal).service(Sum::default()).start(), "tier", "Host::in_directory");
+    let persistence = Persistence::default();
+    check(Host::in_memory().persistence(persistence).service(Sum::default()).start(), "persistence", "in_directory");
+    let harmless = Host::in_memory().tier(Tier::Memory).snapshot_every(5).snapshot_on_stop(true);
+    harmless.service(Sum::default()).start().unwrap();
+}
+
+#[test]
+fn programs_have_options_of_their_own() {
+    let limits = StoreLimits::default();
+    check(Host::in_memory().limits(limits).service(Sum::default()).start(), "limits", "replicated state");
+    check(Host::in_memory().limits(limits).aggregates(model()).start(), "limits", "replicated state");
+    let policy = Policy::default;
+    check(Host::in_memory().policy(policy()).replicated_state(Calls::new).start(), "policy", "leave it out");
+    check(Host::in_memory().policy(policy()).aggregates(model()).start(), "policy", "leave it out");
+    Host::in_memory().limits(limits).replicated_state(Calls::new).start().unwrap();
+    Host::in_memory().policy(policy()).service(Sum::default()).start().unwrap();
+}
+
+#[test]
+fn engine_checks_values() {
+    let host = Host::in_memory().snapshot_every(0).service(Sum::default());
+    let error = host.start().err().expect("a refusal").to_string();
+    assert!(error.contains("snapshot_interval_frames"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let host = Host::in_directory(folder.path().join("data")).tier(Tier::Quorum).service(Sum::default());
+    let error = host.start().err().expect("a refusal").to_string();
+    assert!(error.contains("tier"), "{error}");
+}
