@@ -19,7 +19,7 @@ pub enum HostError {
     Refused { call: &'static str, place: String, reason: String },
     /// The service cannot start, or has stopped. Remove the cause and start again.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Engine(Box<EngineError>),
     /// No client can be connected.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -29,7 +29,7 @@ pub enum HostError {
     /// The command bus cannot start: correct the model, or restore the named file.
     #[cfg(feature = "cqrs")]
     #[error(transparent)]
-    Bus(gapless_cqrs::HostError),
+    Bus(Box<gapless_cqrs::HostError>),
     /// The member continues with the state of another member, and starts again by itself. Try again soon.
     #[error("the member starts again with the state of another member; try again")]
     Starting,
@@ -51,13 +51,19 @@ pub enum HostError {
     Stopped,
 }
 
+impl From<EngineError> for HostError {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(Box::new(error))
+    }
+}
+
 #[cfg(feature = "cqrs")]
 impl From<gapless_cqrs::HostError> for HostError {
     fn from(error: gapless_cqrs::HostError) -> Self {
         match error {
             gapless_cqrs::HostError::Engine(error) => error.into(),
             gapless_cqrs::HostError::Client(error) => error.into(),
-            other => Self::Bus(other),
+            other => Self::Bus(Box::new(other)),
         }
     }
 }

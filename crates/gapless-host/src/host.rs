@@ -213,8 +213,8 @@ impl<K> Host<K> {
         self.with(|options| options.persistence = Some(persistence))
     }
 
-    /// Path of the Unix socket for clients of other processes.
-    pub fn socket(self, path: impl Into<PathBuf>) -> Self {
+    /// Path of the Unix socket for clients of other processes; `None`: for clients of this process only.
+    pub fn socket(self, path: impl Into<Option<PathBuf>>) -> Self {
         let path = path.into();
         self.with(|options| options.socket = Some(path))
     }

@@ -26,7 +26,7 @@ pub(crate) struct HostOptions {
     pub frames_per_poll_max: Option<usize>,
     pub session_expiry: Option<Duration>,
     pub persistence: Option<Persistence>,
-    pub socket: Option<PathBuf>,
+    pub socket: Option<Option<PathBuf>>,
 }
 
 impl HostOptions {
@@ -88,7 +88,7 @@ impl HostOptions {
             ),
             (
                 "snapshot_every",
-                has_snapshots && kind == ProgramKind::Aggregates,
+                has_snapshots && !matches!(kind, ProgramKind::Service | ProgramKind::State),
                 "aggregates are loaded from the whole stream, so no snapshot may replace it; leave it out",
             ),
         ];
@@ -102,7 +102,7 @@ impl HostOptions {
         };
         ServiceHostOptions {
             tier: self.tier.unwrap_or(default.tier),
-            socket_path: self.socket.or(default.socket_path),
+            socket_path: self.socket.unwrap_or(default.socket_path),
             persistence: self.persistence.unwrap_or(default.persistence),
             threads: self.threads.unwrap_or(default.threads),
             window_bytes: self.window_bytes.unwrap_or(default.window_bytes),

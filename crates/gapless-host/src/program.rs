@@ -9,7 +9,9 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_engine::Replica;
 use gapless_engine::store::Store;
 use gapless_engine::{Service, ServiceHost, ServiceHostOptions, StateService};
-use gapless_message::state::{self, State};
+#[cfg(feature = "cluster")]
+use gapless_message::state;
+use gapless_message::state::State;
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use gapless_cqrs::{
     CommandCounters, CommandHost, DeletionError, DeletionReport, EventFilter, EventReader, FoundEvents, Position,
 };
 use gapless_engine::{EngineError, ServiceHost};
+#[cfg(feature = "cluster")]
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -8,58 +8,40 @@
 //!
 //! Kill the leader between two deposits, or in the middle of one: each is booked once.
 
+use gapless::Host;
 use gapless::client::TCP_PREFIX;
 use gapless::prelude::*;
 use gapless::stream::StreamLayout;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
-const DEPOSIT: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize, State)]
 struct Account {
     balance: u64,
 }
 
-impl Service for Account {
-    fn handlers(handlers: &mut Handlers<Self>) {
-        handlers.on_bytes(DEPOSIT.schema, |account, payload, context| {
-            let amount = u64::from_le_bytes(payload.try_into().map_err(|_| "8 bytes are expected")?);
-            account.balance = account.balance.checked_add(amount).ok_or("the account is full")?;
-            context.reply_with(DEPOSIT, &account.balance.to_le_bytes())
-        });
-    }
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = u64, refusal = AccountFull)]
+struct Deposit(u64);
 
-    fn snapshot(&self, state: &mut Vec<u8>) {
-        state.extend_from_slice(&self.balance.to_le_bytes());
-    }
+#[derive(Debug, Serialize, Deserialize, Message)]
+struct AccountFull;
 
-    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        self.balance = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes are expected")?);
-        Ok(())
+#[gapless::service]
+impl Account {
+    #[command]
+    fn deposit(&mut self, Deposit(amount): Deposit) -> Result<u64, AccountFull> {
+        self.balance = self.balance.checked_add(amount).ok_or(AccountFull)?;
+        Ok(self.balance)
     }
 }
 
-fn run(file: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let config = ClusterConfig::load(Path::new(file))?;
-    let (stop, stopped) = mpsc::channel();
-    ctrlc::set_handler(move || _ = stop.send(()))?;
-    loop {
-        let replica = Replica::start(Account::default(), ReplicaOptions::default(), &config)?;
-        eprintln!("{file} runs from sequence {} on; Ctrl-C stops it", replica.handled_sequence());
-        loop {
-            if stopped.recv_timeout(Duration::from_millis(200)).is_ok() {
-                replica.stop()?;
-                return Ok(());
-            }
-            match replica.failure() {
-                // The member was away for long, and has fetched the state of another member.
-                Some(_) if replica.must_start_again() => break,
-                Some(failure) => return Err(failure.into()),
-                None => {}
-            }
-        }
-    }
+fn run(place: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let host = Host::at(place)?.service(Account::default()).start()?;
+    eprintln!("{place} runs from sequence {} on; Ctrl-C stops it", host.status().handled);
+    let stopping = host.clone();
+    ctrlc::set_handler(move || _ = stopping.stop())?;
+    Ok(host.wait()?)
 }
 
 fn deposit(amount: &str, members: &[String]) -> Result<(), Box<dyn std::error::Error>> {
@@ -70,9 +52,10 @@ fn deposit(amount: &str, members: &[String]) -> Result<(), Box<dyn std::error::E
     let addresses: Vec<_> = members.iter().map(address).collect();
     let mut client = PolledClient::connect_any(&addresses, ClientOptions::default())?;
     let session = client.open_session(random_token(), 1)?;
-    let amount: u64 = amount.parse()?;
-    let reply = client.call(session, DEPOSIT, &amount.to_le_bytes(), Duration::from_secs(10))?;
-    println!("the balance is {}", u64::from_le_bytes(reply.payload.as_slice().try_into()?));
+    match client.call_request(session, &Deposit(amount.parse()?), Duration::from_secs(10))? {
+        Ok(balance) => println!("the balance is {balance}"),
+        Err(AccountFull) => println!("refused: the account is full"),
+    }
     Ok(())
 }
 

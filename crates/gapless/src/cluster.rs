@@ -1,22 +1,29 @@
 //! Services and streams on a replicated cluster, with the feature `cluster`.
 //!
 //! ```no_run
+//! use gapless::Host;
 //! use gapless::prelude::*;
-//! # #[derive(Default)]
-//! # struct Account;
-//! # impl Service for Account {
-//! #     fn handlers(_handlers: &mut Handlers<Self>) {}
-//! #     fn snapshot(&self, _state: &mut Vec<u8>) {}
-//! #     fn restore(&mut self, _state: &[u8]) -> Result<(), String> { Ok(()) }
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Default, Serialize, Deserialize, State)]
+//! struct Account {
+//!     balance: u64,
+//! }
+//! # #[derive(Serialize, Deserialize, Message)]
+//! # #[message(reply = u64)]
+//! # struct Deposit(u64);
+//! # #[gapless::service]
+//! # impl Account {
+//! #     #[command]
+//! #     fn deposit(&mut self, Deposit(amount): Deposit) -> u64 {
+//! #         self.balance += amount;
+//! #         self.balance
+//! #     }
 //! # }
 //!
 //! // `gapless cluster new accounts` has written three of these files.
-//! let config = ClusterConfig::load(std::path::Path::new("accounts/member-1.toml"))?;
-//! let replica = Replica::start(Account::default(), ReplicaOptions::default(), &config)?;
-//! while replica.failure().is_none() {
-//!     std::thread::sleep(Duration::from_millis(200));
-//! }
-//! replica.stop()?;
+//! let host = Host::member("accounts/member-1.toml").service(Account::default()).start()?;
+//! host.wait()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -4,11 +4,8 @@
 //! the tier promises:
 //!
 //! ```
-//! use gapless::Message;
-//! use gapless::cqrs::{
-//!     Aggregate, BusOptions, CommandError, CommandHost, CommandHostOptions, CommandModel, Creation, Decision,
-//! };
-//! use gapless::service::ServiceHostOptions;
+//! use gapless::cqrs::{Aggregate, BusOptions, CommandError, CommandModel, Creation, Decision};
+//! use gapless::{Host, Message};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Serialize, Deserialize, Message)]
@@ -55,7 +52,7 @@
 //! }
 //!
 //! let model = CommandModel::new().aggregate::<Account>();
-//! let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory())?;
+//! let host = Host::in_memory().aggregates(model).start()?;
 //! let bus = host.bus(&BusOptions::default())?;
 //! bus.call(Account::command(&7, &Command::Open))?;
 //! let accepted = bus.call(Account::command(&7, &Command::Deposit(30)))?;

@@ -6,7 +6,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`prelude`] | items that nearly every service and client needs |
-//! | [`mod@service`] | services, and the process that runs them |
+//! | [`host`] | runs a service, a replicated state or aggregates: in memory, in a directory, on a cluster |
+//! | [`mod@service`] | services, event-sourced or state-replicated |
 //! | [`mod@message`] | typed messages: one derive for commands, events, requests, replies and refusals |
 //! | [`mod@state`] | the state of a service in snapshots, by serde |
 //! | [`store`] | the state of a state-replicated service |
@@ -20,35 +21,32 @@
 //! | [`threads`] | threads, cores, clocks, counters |
 //!
 //! ```
+//! use gapless::Host;
 //! use gapless::prelude::*;
+//! use serde::{Deserialize, Serialize};
 //!
-//! /// Counts the bytes that it is sent.
-//! #[derive(Default)]
-//! struct Meter(u64);
+//! #[derive(Default, Serialize, Deserialize, State)]
+//! struct Tickets {
+//!     given: u64,
+//! }
 //!
-//! const MEASURE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+//! #[derive(Serialize, Deserialize, Message)]
+//! #[message(reply = u64)]
+//! struct Take;
 //!
-//! impl Service for Meter {
-//!     fn handlers(handlers: &mut Handlers<Self>) {
-//!         handlers.on_bytes(MEASURE.schema, |meter, payload, context| {
-//!             meter.0 += payload.len() as u64;
-//!             context.reply_with(MEASURE, &meter.0.to_le_bytes())
-//!         });
-//!     }
-//!     fn snapshot(&self, state: &mut Vec<u8>) {
-//!         state.extend_from_slice(&self.0.to_le_bytes());
-//!     }
-//!     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-//!         self.0 = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes are expected")?);
-//!         Ok(())
+//! #[gapless::service]
+//! impl Tickets {
+//!     #[command]
+//!     fn take(&mut self, _: Take) -> u64 {
+//!         self.given += 1;
+//!         self.given
 //!     }
 //! }
 //!
-//! let host = ServiceHost::start(Meter::default(), ServiceHostOptions::in_memory())?;
-//! let mut client = host.connect(ClientOptions::default())?;
+//! let host = Host::in_memory().service(Tickets::default()).start()?;
+//! let mut client = host.polled_client(ClientOptions::default())?;
 //! let session = client.open_session(random_token(), 16)?;
-//! let reply = client.call(session, MEASURE, b"twelve bytes", Duration::from_secs(5))?;
-//! assert_eq!(reply.payload, 12u64.to_le_bytes());
+//! assert_eq!(client.call_request(session, &Take, Duration::from_secs(5))?, Ok(1));
 //! host.stop()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -69,6 +67,7 @@ pub mod client;
 pub mod cluster;
 #[cfg(feature = "cqrs")]
 pub mod cqrs;
+pub mod host;
 pub mod journal;
 pub mod message;
 pub mod prelude;
@@ -85,8 +84,8 @@ pub use gapless_engine::store_object;
 /// Makes a service of the methods of a derived state.
 ///
 /// ```
+/// use gapless::Host;
 /// use gapless::prelude::*;
-/// use gapless::state::State;
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Default, Serialize, Deserialize, State)]
@@ -113,8 +112,8 @@ pub use gapless_engine::store_object;
 ///     }
 /// }
 ///
-/// let host = ServiceHost::start(Tickets::default(), ServiceHostOptions::in_memory())?;
-/// let mut client = host.connect(ClientOptions::default())?;
+/// let host = Host::in_memory().service(Tickets::default()).start()?;
+/// let mut client = host.polled_client(ClientOptions::default())?;
 /// let session = client.open_session(random_token(), 16)?;
 /// let mut take = || client.call_request(session, &Take, Duration::from_secs(5));
 /// assert_eq!([take()?, take()?, take()?], [Ok(1), Ok(2), Err(SoldOut)]);
@@ -122,6 +121,7 @@ pub use gapless_engine::store_object;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub use gapless_macros::face_service as service;
+pub use host::{Host, Running};
 pub use message::Message;
 
 /// Compiles and runs the code of the project's README with the examples of this crate.

@@ -1,10 +1,11 @@
-//! Services on a stream, and the process that runs them.
+//! Services on a stream. A [`Host`](crate::Host) runs them.
 //!
 //! An *event-sourced* [`Service`] is a deterministic fold: its handlers run on every member and at every replay. A
 //! *state-replicated* [`StateService`] keeps its state in a [`Store`](crate::store::Store); its handlers run once, and
 //! the stream holds their changes.
 //!
 //! ```
+//! use gapless::Host;
 //! use gapless::prelude::*;
 //! use gapless::store::{Counter, Store};
 //!
@@ -33,8 +34,8 @@
 //!     }
 //! }
 //!
-//! let host = ServiceHost::start_state(Calls::new, ServiceHostOptions::in_memory())?;
-//! let mut client = host.connect(ClientOptions::default())?;
+//! let host = Host::in_memory().replicated_state(Calls::new).start()?;
+//! let mut client = host.polled_client(ClientOptions::default())?;
 //! let session = client.open_session(random_token(), 16)?;
 //! assert!(client.call(session, CALL, b"", Duration::from_secs(5)).is_err());
 //! assert_eq!(client.call(session, CALL, b"now", Duration::from_secs(5))?.payload, 1_i64.to_le_bytes());

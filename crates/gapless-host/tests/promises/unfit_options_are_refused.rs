@@ -6,6 +6,7 @@ use gapless_engine::store::StoreLimits;
 use gapless_engine::{Persistence, Policy, Threads};
 use gapless_host::{Host, HostError};
 use gapless_transport::Tier;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[track_caller]
@@ -31,7 +32,7 @@ fn member_names_the_key_of_its_file() {
         (|host| host.frames_per_poll_max(1), "frames_per_poll_max", "`threads.optimize_for`"),
         (|host| host.session_expiry(Duration::from_secs(1)), "session_expiry", "`stream.session_expiry`"),
         (|host| host.persistence(Persistence::default()), "persistence", "`journal`"),
-        (|host| host.socket("socket"), "socket", "`clients.address`"),
+        (|host| host.socket(PathBuf::from("socket")), "socket", "`clients.address`"),
     ];
     for (set, option, advice) in table {
         check(set(files.host(1)).service(Sum::default()).start(), option, advice);
@@ -69,6 +70,9 @@ fn engine_checks_values() {
     let error = host.start().err().expect("a refusal").to_string();
     assert!(error.contains("snapshot_interval_frames"), "{error}");
     let folder = tempfile::tempdir().unwrap();
+    let quiet = Host::in_directory(folder.path().join("quiet")).snapshot_every(None).socket(None);
+    quiet.service(Sum::default()).start().unwrap();
+    assert!(!folder.path().join("quiet/node.socket").exists());
     let host = Host::in_directory(folder.path().join("data")).tier(Tier::Quorum).service(Sum::default());
     let error = host.start().err().expect("a refusal").to_string();
     assert!(error.contains("tier"), "{error}");
