@@ -29,10 +29,7 @@ use std::time::Duration;
 /// #     pub use gapless_engine::service;
 /// #     pub use gapless_host::Host;
 /// #     pub mod prelude {
-/// #         pub use gapless_client::ClientOptions;
 /// #         pub use gapless_message::{Message, state::State};
-/// #         pub use gapless_transport::token::random_token;
-/// #         pub use std::time::Duration;
 /// #     }
 /// # }
 /// use gapless::Host;
@@ -60,9 +57,7 @@ use std::time::Duration;
 /// // "memory", a directory, or the file of a cluster's member: for instance an argument of the program.
 /// let place = "memory";
 /// let host = Host::at(place)?.service(Tickets::default()).start()?;
-/// let mut client = host.polled_client(ClientOptions::default())?;
-/// let session = client.open_session(random_token(), 16)?;
-/// assert_eq!(client.call_request(session, &Take, Duration::from_secs(5))?, Ok(1));
+/// assert_eq!(host.blocking_client()?.call(Take)?, 1);
 /// host.stop()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

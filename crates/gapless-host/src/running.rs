@@ -9,7 +9,8 @@ use crate::started::{Connection, Started};
 use crate::status::Status;
 #[cfg(feature = "cluster")]
 use crate::watcher::Watcher;
-use gapless_client::{ClientOptions, PolledClient};
+use gapless_client::shared::CallOptions;
+use gapless_client::{Client, ClientOptions, PolledClient, blocking};
 #[cfg(feature = "cqrs")]
 use gapless_cqrs::{
     BusOptions, CommandBus, CommandCounters, DeletionError, DeletionReport, EventFilter, EventReader, FoundEvents,
@@ -80,6 +81,23 @@ impl<K> Running<K> {
         let watcher = Some(Watcher::start(Arc::clone(&life), start_again)?);
         let host = RunningHost { life, place, has_manual_time: false, watcher };
         Ok(Self { host: Arc::new(host), program: PhantomData })
+    }
+
+    /// Connects a client for tasks and threads, with one session. One with other options is made over a polled client:
+    /// [`Client::over`].
+    ///
+    /// # Errors
+    /// As for [`Running::polled_client`].
+    pub fn client(&self) -> Result<Client, HostError> {
+        Ok(Client::over(self.polled_client(ClientOptions::default())?, CallOptions::default())?)
+    }
+
+    /// Connects a client whose calls block.
+    ///
+    /// # Errors
+    /// As for [`Running::polled_client`].
+    pub fn blocking_client(&self) -> Result<blocking::Client, HostError> {
+        self.client().map(Into::into)
     }
 
     /// Connects a client for hot loops, which its owner polls: to a stream of its own within this process, on a member

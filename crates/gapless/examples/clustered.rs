@@ -3,17 +3,13 @@
 //! ```sh
 //! gapless cluster new accounts
 //! for member in 1 2 3; do cargo run --release --example clustered -- accounts/member-$member.toml & done
-//! cargo run --release --example clustered -- deposit 5 accounts/member-1 accounts/member-2 accounts/member-3
+//! cargo run --release --example clustered -- deposit 5 accounts/member-1,accounts/member-2,accounts/member-3
 //! ```
 //!
 //! Kill the leader between two deposits, or in the middle of one: each is booked once.
 
-use gapless::Host;
-use gapless::client::TCP_PREFIX;
 use gapless::prelude::*;
-use gapless::stream::StreamLayout;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 
 #[derive(Default, Serialize, Deserialize, State)]
 struct Account {
@@ -44,26 +40,20 @@ fn run(place: &str) -> Result<(), Box<dyn std::error::Error>> {
     Ok(host.wait()?)
 }
 
-fn deposit(amount: &str, members: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let address = |member: &String| {
-        let is_port = member.starts_with(TCP_PREFIX);
-        if is_port { PathBuf::from(member) } else { StreamLayout::new(member).socket() }
-    };
-    let addresses: Vec<_> = members.iter().map(address).collect();
-    let mut client = PolledClient::connect_any(&addresses, ClientOptions::default())?;
-    let session = client.open_session(random_token(), 1)?;
-    match client.call_request(session, &Deposit(amount.parse()?), Duration::from_secs(10))? {
+fn deposit(amount: &str, members: &str) -> Result<(), Box<dyn std::error::Error>> {
+    match blocking::Client::connect(members)?.call(Deposit(amount.parse()?)) {
         Ok(balance) => println!("the balance is {balance}"),
-        Err(AccountFull) => println!("refused: the account is full"),
+        Err(CallError::Refused(AccountFull)) => println!("refused: the account is full"),
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.as_slice() {
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [file] => run(file),
-        [word, amount, members @ ..] if word == "deposit" && !members.is_empty() => deposit(amount, members),
-        _ => Err("a member's file is expected, or: deposit AMOUNT MEMBER…, each a directory or tcp:HOST:PORT".into()),
+        ["deposit", amount, members] => deposit(amount, members),
+        _ => Err("a member's file is expected, or: deposit AMOUNT MEMBERS, directories or tcp://HOST:PORT".into()),
     }
 }

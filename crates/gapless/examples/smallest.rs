@@ -1,6 +1,5 @@
 //! The smallest useful service: ticket numbers, none given twice. Run it, kill it, run it again.
 
-use gapless::Host;
 use gapless::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +24,7 @@ impl Tickets {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Remove the directory to begin at 1 again.
     let host = Host::in_directory("target/smallest").service(Tickets::default()).start()?;
-    let mut client = host.polled_client(ClientOptions::default())?;
-    let session = client.open_session(random_token(), 1)?;
-    let Ok(number) = client.call_request(session, &Take, Duration::from_secs(5))?;
+    let number = host.blocking_client()?.call(Take)?;
     println!("Ticket {number} is yours, and in the journal in target/smallest. Run me again for the next.");
     host.stop()?;
     Ok(())

@@ -51,7 +51,11 @@
 //! `surviving_client`, and the guide `docs/guides/connecting-clients.md`.
 
 pub use gapless_client::polled::{MessageType, Outcome, OwnedReply, SavedSession, TCP_PREFIX};
-pub use gapless_client::{ClientError, ClientOptions, CommandNumber, Incoming, PolledClient, Reply, SessionKey};
+pub use gapless_client::shared::{CallOptions, Connect, Connecting};
+pub use gapless_client::{
+    Call, CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, PolledClient, Reply, SessionKey,
+    blocking,
+};
 pub use gapless_log::LogError;
 pub use gapless_transport::credentials::Credentials;
 pub use gapless_transport::handshake::Welcome;

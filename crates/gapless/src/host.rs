@@ -38,32 +38,37 @@
 //! use gapless::Host;
 //! use gapless::prelude::*;
 //!
+//! # use serde::{Deserialize, Serialize};
 //! /// Counts the hours.
-//! #[derive(Default)]
+//! #[derive(Default, Serialize, Deserialize, State)]
 //! struct Hours(u64);
-//! # const BEGIN: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 //!
-//! impl Service for Hours {
-//!     fn handlers(handlers: &mut Handlers<Self>) {
-//!         handlers.on_bytes(BEGIN.schema, |hours, _, context| {
-//!             context.set_timer(1, context.time_ns() + 3_600_000_000_000);
-//!             context.reply_with(BEGIN, &hours.0.to_le_bytes())
-//!         });
+//! /// Begins an hour. The reply is the number of those that are over.
+//! #[derive(Serialize, Deserialize, Message)]
+//! #[message(reply = u64)]
+//! struct Begin;
+//!
+//! #[derive(Serialize, Deserialize, Message)]
+//! struct HourEnds;
+//!
+//! #[gapless::service]
+//! impl Hours {
+//!     #[command]
+//!     fn begin(&mut self, _: Begin, context: &mut Context<'_>) -> u64 {
+//!         context.set_timer(&HourEnds, context.time_ns() + 3_600_000_000_000);
+//!         self.0
 //!     }
-//!     fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {
+//!     #[timer]
+//!     fn end(&mut self, _: HourEnds) {
 //!         self.0 += 1;
-//!         Ok(())
 //!     }
-//! #     fn snapshot(&self, _: &mut Vec<u8>) {}
-//! #     fn restore(&mut self, _: &[u8]) -> Result<(), String> { Ok(()) }
 //! }
 //!
-//! let host = Host::in_memory().manual_time().service_from(Hours::default).start()?;
-//! let mut client = host.polled_client(ClientOptions::default())?;
-//! let session = client.open_session(random_token(), 16)?;
-//! client.call(session, BEGIN, b"", Duration::from_secs(5))?;
+//! let host = Host::in_memory().manual_time().service(Hours::default()).start()?;
+//! let client = host.blocking_client()?;
+//! client.call(Begin)?;
 //! host.advance(Duration::from_secs(3600))?;
-//! assert_eq!(client.call(session, BEGIN, b"", Duration::from_secs(5))?.payload, 1_u64.to_le_bytes());
+//! assert_eq!(client.call(Begin)?, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

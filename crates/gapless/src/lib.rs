@@ -80,6 +80,7 @@ pub mod store;
 pub mod stream;
 pub mod threads;
 
+pub use client::{CallError, Client, blocking};
 pub use gapless_engine::store_object;
 /// Makes a service of the methods of a derived state.
 ///
@@ -113,10 +114,9 @@ pub use gapless_engine::store_object;
 /// }
 ///
 /// let host = Host::in_memory().service(Tickets::default()).start()?;
-/// let mut client = host.polled_client(ClientOptions::default())?;
-/// let session = client.open_session(random_token(), 16)?;
-/// let mut take = || client.call_request(session, &Take, Duration::from_secs(5));
-/// assert_eq!([take()?, take()?, take()?], [Ok(1), Ok(2), Err(SoldOut)]);
+/// let client = host.blocking_client()?;
+/// assert_eq!((client.call(Take)?, client.call(Take)?), (1, 2));
+/// assert_eq!(client.call(Take), Err(CallError::Refused(SoldOut)));
 /// host.stop()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

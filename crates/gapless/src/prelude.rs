@@ -1,11 +1,12 @@
 //! Items that nearly every service and client needs.
 
 pub use crate::client::{
-    ClientError, ClientOptions, CommandNumber, Incoming, MessageType, Outcome, OwnedReply, PolledClient, Reply,
-    SavedSession, SessionKey, random_token,
+    CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, MessageType, Outcome, OwnedReply,
+    PolledClient, Reply, SavedSession, SessionKey, blocking, random_token,
 };
 #[cfg(feature = "cluster")]
 pub use crate::cluster::{ClusterConfig, Replica, ReplicaOptions, StateOptions};
+pub use crate::host::Host;
 pub use crate::message::{Message, NoRefusal, Request};
 pub use crate::schema::{Decode, Direct, Encode, MessageSchema, Protobuf, Sbe};
 pub use crate::service::{

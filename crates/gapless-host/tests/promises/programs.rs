@@ -64,7 +64,7 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 impl Service for Hours {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.command::<Add>(|hours, _, context| {
-            context.set_timer(1, context.time_ns() + HOUR.as_nanos() as u64);
+            context.set_numbered_timer(1, context.time_ns() + HOUR.as_nanos() as u64);
             hours.0 += 1;
             Ok(hours.0)
         });
@@ -76,7 +76,7 @@ impl Service for Hours {
 
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
         self.0 += 1;
-        context.set_timer(timer, context.time_ns() + HOUR.as_nanos() as u64);
+        context.set_numbered_timer(timer, context.time_ns() + HOUR.as_nanos() as u64);
         Ok(())
     }
 
