@@ -11,7 +11,7 @@ use crate::started::Started;
 #[cfg(feature = "cluster")]
 use gapless_cluster::config::ClusterConfig;
 #[cfg(feature = "cqrs")]
-use gapless_cqrs::{CommandHost, CommandHostOptions, CommandModel};
+use gapless_cqrs::{BusOptions, CommandHost, CommandHostOptions, CommandModel, DirectBus};
 #[cfg(feature = "cluster")]
 use gapless_engine::EngineError;
 use gapless_engine::store::{Store, StoreLimits};
@@ -269,5 +269,21 @@ impl Host<Aggregates> {
         let has_manual_time = options.manual_time;
         let host = CommandHost::start(model, bus_options, options.of_own_stream(&place))?;
         Ok(Running::new(Started::Bus(Box::new(host)), name, has_manual_time))
+    }
+
+    /// Starts without threads: the caller owns the bus and polls it, which saves the way between threads.
+    ///
+    /// # Errors
+    /// As for [`Host::start`]; [`HostError::Option`] for options of threads, sockets and time;
+    /// [`HostError::Refused`] on a member.
+    pub fn start_polled(self, bus: &BusOptions) -> Result<DirectBus, HostError> {
+        let Self { place, options, program: Aggregates { model, options: bus_options } } = self;
+        if !matches!(place, Place::Memory | Place::Directory(_)) {
+            let reason = "a member has threads; take Host::start".to_owned();
+            return Err(HostError::Refused { call: "start_polled", place: place.to_string(), reason });
+        }
+        options.check(&place, crate::program::ProgramKind::Aggregates)?;
+        options.check_polled(&place)?;
+        Ok(DirectBus::start(model, bus_options, options.of_own_stream(&place), bus)?)
     }
 }

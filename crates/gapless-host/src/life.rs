@@ -1,18 +1,21 @@
 //! [`Life`]: phases of a running host, shared by its handles.
 //!
-//! Locks are taken in the order `state`, `started`. A reader of `started` may hold it for as long as a snapshot takes.
+//! Locks are taken in the order `state`, `started`, both for moments. A call uses its own reference to the started host,
+//! and a stop waits for such calls.
 
 use crate::HostError;
 use crate::started::Started;
 use crate::status::{Phase, Role, Status};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Interval between two looks at a host's failure.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval between two looks of a stop at the calls in progress.
+const CALLS_INTERVAL: Duration = Duration::from_millis(1);
 
 pub(crate) struct Life {
-    started: RwLock<Option<Started>>,
+    started: Mutex<Option<Arc<Started>>>,
     state: Mutex<LifeState>,
     changed: Condvar,
     starts_again: bool,
@@ -40,13 +43,18 @@ impl Life {
             last: started.status(1),
             stopped_at: 0,
         };
-        Self { started: RwLock::new(Some(started)), state: Mutex::new(state), changed: Condvar::new(), starts_again }
+        let started = Mutex::new(Some(Arc::new(started)));
+        Self { started, state: Mutex::new(state), changed: Condvar::new(), starts_again }
     }
 
     /// Runs `look` on the started host, which does not stop meanwhile.
+    ///
+    /// # Errors
+    /// There is none, with the reason.
     pub fn with<T>(&self, look: impl FnOnce(&Started) -> T) -> Result<T, HostError> {
-        if let Some(started) = &*self.started.read().unwrap_or_else(PoisonError::into_inner) {
-            return Ok(look(started));
+        let started = self.started.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(started) = started {
+            return Ok(look(&started));
         }
         let state = self.state();
         Err(match &state.failure {
@@ -114,11 +122,24 @@ impl Life {
     }
 
     fn take(&self) -> Option<Started> {
-        self.started.write().unwrap_or_else(PoisonError::into_inner).take()
+        self.taken_from(self.state())
+    }
+
+    /// Later calls find no host; those in progress end first. Keeps the status.
+    fn taken_from(&self, mut state: MutexGuard<'_, LifeState>) -> Option<Started> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        state.last = started.status(state.starts);
+        drop(state);
+        loop {
+            match Arc::try_unwrap(started) {
+                Ok(started) => return Some(started),
+                Err(shared) => started = shared,
+            }
+            std::thread::sleep(CALLS_INTERVAL);
+        }
     }
 
     fn stop_started(&self, started: Started) -> Result<u64, HostError> {
-        self.remember(&started);
         let stopped = started.stop().map_err(Arc::new);
         let mut state = self.state();
         match &stopped {
@@ -134,12 +155,6 @@ impl Life {
         drop(state);
         self.changed.notify_all();
         stopped.map_err(HostError::Ended)
-    }
-
-    fn remember(&self, started: &Started) {
-        let starts = self.state().starts;
-        let last = started.status(starts);
-        self.state().last = last;
     }
 
     /// The watcher ends soon.
@@ -174,11 +189,7 @@ impl Life {
             return false;
         }
         state.phase = Phase::Starting;
-        let started = self.take();
-        drop(state);
-        if let Some(started) = started {
-            self.remember(&started);
-        }
+        drop(self.taken_from(state));
         true
     }
 
@@ -191,6 +202,7 @@ impl Life {
                 (state.phase, state.failure) = (Phase::Failed, Some(Arc::new(failure)));
             }
             Ok(started) if state.is_stop_asked => {
+                (state.starts, state.last) = (state.starts + 1, started.status(state.starts + 1));
                 drop(state);
                 if let Err(error) = self.stop_started(started) {
                     tracing::error!(%error, "a member that had started again was to stop, and has failed");
@@ -199,7 +211,7 @@ impl Life {
             }
             Ok(started) => {
                 (state.phase, state.starts) = (Phase::Running, state.starts + 1);
-                *self.started.write().unwrap_or_else(PoisonError::into_inner) = Some(started);
+                *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(started));
             }
         }
         drop(state);

@@ -42,6 +42,18 @@ impl HostOptions {
         Err(HostError::Option { option, place: place.to_string(), reason: reason.to_owned() })
     }
 
+    /// Checks options that only a host with threads has.
+    #[cfg(feature = "cqrs")]
+    pub fn check_polled(&self, place: &Place) -> Result<(), HostError> {
+        let table = [
+            ("threads", self.threads.is_some(), "its owner polls it; leave it out, or take Host::start"),
+            ("socket", self.socket.is_some(), "it takes commands of this process; leave it out, or take Host::start"),
+            ("manual_time", self.manual_time, "its time is that of its owner's clock; take Host::start"),
+        ];
+        let Some((option, _, reason)) = table.into_iter().find(|(_, is_set, _)| *is_set) else { return Ok(()) };
+        Err(HostError::Option { option, place: place.to_string(), reason: reason.to_owned() })
+    }
+
     fn refused_by_program(&self, kind: ProgramKind) -> Vec<(&'static str, &'static str)> {
         let table = [
             (

@@ -104,3 +104,22 @@ fn aggregates() {
         }
     }
 }
+
+#[test]
+fn polled_aggregates() {
+    for kind in [Kind::Memory, Kind::Directory] {
+        let folder = Folder::new(kind);
+        for start_number in 0..2 {
+            let mut bus = folder.host().aggregates(model()).start_polled(&BusOptions::default()).unwrap();
+            let before = if folder.keeps() { 3 * start_number } else { 0 };
+            for number in 1..=3 {
+                let accepted = bus.call(Account::command(&7, &Deposit(number))).unwrap();
+                assert_eq!(accepted.version, before + number, "{kind:?}");
+            }
+            bus.stop().unwrap();
+        }
+    }
+    let host = Folder::new(Kind::Member).host().aggregates(model());
+    let error = host.start_polled(&BusOptions::default()).err().expect("a refusal").to_string();
+    assert!(error.contains("start_polled") && error.contains("take Host::start"), "{error}");
+}

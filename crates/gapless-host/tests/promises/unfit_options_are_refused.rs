@@ -2,6 +2,7 @@
 
 use crate::clusters::Files;
 use crate::programs::{Calls, Sum, model};
+use gapless_cqrs::BusOptions;
 use gapless_engine::store::StoreLimits;
 use gapless_engine::{Persistence, Policy, Threads};
 use gapless_host::{Host, HostError};
@@ -76,4 +77,17 @@ fn engine_checks_values() {
     let host = Host::in_directory(folder.path().join("data")).tier(Tier::Quorum).service(Sum::default());
     let error = host.start().err().expect("a refusal").to_string();
     assert!(error.contains("tier"), "{error}");
+}
+
+#[test]
+fn polled_host_has_no_threads() {
+    let table: [(Set, &str); 3] = [
+        (|host| host.threads(Threads::default()), "threads"),
+        (|host| host.socket(None), "socket"),
+        (Host::manual_time, "manual_time"),
+    ];
+    for (set, option) in table {
+        let started = set(Host::in_memory()).aggregates(model()).start_polled(&BusOptions::default());
+        check(started, option, "Host::start");
+    }
 }
