@@ -59,6 +59,9 @@ impl History {
         if !is_of_transaction {
             return match frame.kind() {
                 Kind::Command => Err(format!("frame {sequence} is a command and no transaction")),
+                kind @ (Kind::Reply | Kind::Notice | Kind::Query | Kind::Answer) => {
+                    Err(format!("frame {sequence} is of kind {kind:?}, which has no place in a stream"))
+                }
                 _ => Ok(()),
             };
         }

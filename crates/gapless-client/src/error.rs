@@ -1,6 +1,7 @@
 //! Errors of lower crates are wrapped. A full ring ([`LogError::Full`]), a timeout, and another history have a variant
 //! here, because programs handle them and also meet them without a transport.
 
+use crate::polled::QUERIES_IN_FLIGHT_MAX;
 use crate::session_key::{CommandNumber, SessionKey};
 use gapless_config::ConfigError;
 use gapless_journal::JournalError;
@@ -188,6 +189,31 @@ pub enum ClientError {
     /// The peer has broken the protocol. Reconnect; if the error remains, compare the versions of both programs.
     #[error("the service sent {what}")]
     Protocol { what: String },
+}
+
+/// No query changes anything: each may be repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    /// The service has not handled the awaited frame in time. Ask again, or wait longer.
+    #[error("the query waits for sequence {wanted}, and the service has handled {handled}; ask again")]
+    Behind {
+        /// Last handled sequence.
+        handled: u64,
+        /// Sequence that the query waits for.
+        wanted: u64,
+    },
+    /// The connection has as many queries in flight as it may have. Take their answers first.
+    #[error("{QUERIES_IN_FLIGHT_MAX} queries of this client have no answer yet; take some first")]
+    Busy,
+    /// The service has no handler for the query, or its types differ from the client's. Build both with the same types.
+    #[error("the query is not handled: {reason}")]
+    Unhandled { reason: String },
+    /// The handler panicked, or its answer cannot be sent. The service and its state are as before; mend the handler.
+    #[error("the query failed: {reason}")]
+    Failed { reason: String },
+    /// The query cannot be encoded or sent, or has no readable answer. Follow the reason, and ask again.
+    #[error(transparent)]
+    Client(#[from] ClientError),
 }
 
 impl From<TransportError> for ClientError {

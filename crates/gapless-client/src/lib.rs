@@ -14,7 +14,7 @@
 //! | [`throttle`] | rate limit of a publisher |
 //! | [`stream_layout`] | [`StreamLayout`](stream_layout::StreamLayout): paths in a stream's directory |
 //! | `message_type` | [`MessageType`](polled::MessageType), and messages described by a schema |
-//! | [`error`] | [`ClientError`] |
+//! | [`error`] | [`ClientError`], [`QueryError`] |
 //! | [`control_messages`] | messages for that control: requests, answers, rows of nodes |
 //! | `quiet_polls` | when empty polls check whether the other side is alive |
 //! | [`session_key`] | [`SessionKey`] and [`CommandNumber`]: names of sessions and commands |
@@ -38,7 +38,7 @@ pub mod stream_file;
 pub mod stream_layout;
 pub mod throttle;
 
-pub use error::ClientError;
+pub use error::{ClientError, QueryError};
 pub use polled::{ClientOptions, Incoming, PolledClient, Reply};
 pub use session_key::{CommandNumber, SessionKey};
 pub use shared::{Call, CallError, Client, blocking};

@@ -4,6 +4,7 @@
 use crate::EngineError;
 use crate::context::Context;
 use crate::handler_guard::HandlerRefusal;
+use crate::query::QueryContext;
 use crate::reject::Reject;
 use crate::service::{Handlers, Service, describe};
 use crate::sessions::SessionTable;
@@ -33,6 +34,18 @@ pub(crate) trait ErasedService: Any + Send {
         payload: &[u8],
         context: &mut Context<'_>,
     ) -> Result<(), HandlerRefusal>;
+
+    /// Appends the answer of a query.
+    fn query(
+        &self,
+        schema: u32,
+        encoding: Encoding,
+        _payload: &[u8],
+        _context: &QueryContext,
+        _answer: &mut Vec<u8>,
+    ) -> Result<(), HandlerRefusal> {
+        Err(unhandled_query(schema, encoding))
+    }
 
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject>;
 
@@ -144,6 +157,20 @@ impl<S: Service> ErasedService for TypedService<S> {
         }
     }
 
+    fn query(
+        &self,
+        schema: u32,
+        encoding: Encoding,
+        payload: &[u8],
+        context: &QueryContext,
+        answer: &mut Vec<u8>,
+    ) -> Result<(), HandlerRefusal> {
+        match self.handlers.find_query(schema, encoding) {
+            Some(handler) => handler(&self.service, payload, context, answer),
+            None => Err(unhandled_query(schema, encoding)),
+        }
+    }
+
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
         self.service.on_timer(timer, context)
     }
@@ -188,4 +215,9 @@ pub(crate) fn unhandled(schema: u32, encoding: Encoding) -> HandlerRefusal {
 #[cold]
 pub(crate) fn unhandled_timer(schema: u32) -> HandlerRefusal {
     HandlerRefusal::Unhandled(format!("no handler takes timers with {}", describe(schema, Encoding::Postcard)))
+}
+
+#[cold]
+fn unhandled_query(schema: u32, encoding: Encoding) -> HandlerRefusal {
+    HandlerRefusal::Unhandled(format!("the service has no query {} in {encoding:?}", describe(schema, encoding)))
 }

@@ -1,6 +1,7 @@
 //! `Executor`: the agent that applies released frames in order and replies to the publishers.
 
 mod outbox;
+mod queries;
 
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
@@ -22,6 +23,8 @@ use gapless_wire::frame::peek_sessions;
 use gapless_wire::prefetch::FramesAhead;
 use gapless_wire::{Frame, aligned_length};
 use outbox::ReplyOutbox;
+pub use queries::QUERIES_WAITING_MAX;
+use queries::Queries;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -32,6 +35,12 @@ const LAST_SEQUENCE: &str = "service.last_sequence";
 const DEAD_LETTERS: &str = "service.dead_letters";
 /// Replies and notices that wait for clients that do not read.
 const MESSAGES_WAITING: &str = "service.messages_waiting";
+/// Answered queries, since the start.
+const QUERIES: &str = "service.queries";
+/// Queries that wait for a sequence, or for room at a client that does not read.
+const QUERIES_WAITING: &str = "service.queries_waiting";
+/// Time in the handlers of queries, since the start, ns.
+const QUERY_NS: &str = "service.query_ns";
 
 /// Route of the replies.
 pub enum ReplyDelivery {
@@ -92,6 +101,9 @@ pub struct ExecutorCounters {
     pub dead_letters: Counter,
     pub waiting: Counter,
     pub handling: Counter,
+    pub queries: Counter,
+    pub queries_waiting: Counter,
+    pub query_ns: Counter,
 }
 
 impl ExecutorCounters {
@@ -103,7 +115,9 @@ impl ExecutorCounters {
         keep_interrupted_speculation(counters, recovered.interrupted_speculation)?;
         let (waiting, handling) = (counters.add(MESSAGES_WAITING)?, counters.add(HANDLING)?);
         let progress = Arc::new(ProgressCounter::new(recovered.last_sequence));
-        Ok(Self { last_sequence, progress, dead_letters, waiting, handling })
+        let (queries, queries_waiting) = (counters.add(QUERIES)?, counters.add(QUERIES_WAITING)?);
+        let query_ns = counters.add(QUERY_NS)?;
+        Ok(Self { last_sequence, progress, dead_letters, waiting, handling, queries, queries_waiting, query_ns })
     }
 
     #[must_use]
@@ -131,6 +145,7 @@ impl Executor {
                 dead_letters: links.dead_letters,
                 record: links.record,
                 timers_from: None,
+                queries: Queries::default(),
             },
             from_sequencer: links.from_sequencer,
             snapshots: links.snapshots,
@@ -164,11 +179,11 @@ impl Executor {
     }
 
     #[inline]
-    fn apply_released(&mut self) -> Result<usize, EngineError> {
+    fn apply_released(&mut self, now_ns: u64) -> Result<usize, EngineError> {
         let frames = self.cursor.available()?;
         // Sent before the sequencer publishes the frames, so handled first.
         while let Some(message) = self.from_sequencer.pop() {
-            self.outbox.handle_request(&mut self.fold, message);
+            self.outbox.handle_request(&mut self.fold, message, now_ns);
         }
         if !self.outbox.reopened.is_empty() {
             self.outbox.answer_reopened(&mut self.fold, self.window.released_sequence());
@@ -199,6 +214,16 @@ impl Executor {
         Ok(applied)
     }
 
+    #[cold]
+    fn answer_queries(&mut self, now_ns: u64) -> usize {
+        let work = self.outbox.answer_queries(&self.fold, now_ns);
+        let queries = &self.outbox.queries;
+        self.counters.queries.set(queries.answered);
+        self.counters.queries_waiting.set(queries.count() as u64);
+        self.counters.query_ns.set(queries.handler_ns);
+        work
+    }
+
     /// Runs after the replies have left, so that no reply waits for it. A frame counts as handled when the sequencer
     /// has its timers.
     #[inline]
@@ -223,7 +248,10 @@ impl Agent for Executor {
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.adapt_poll_limit(now.monotonic_ns);
         let mut moved = self.outbox.refresh();
-        let applied = self.apply_released();
+        let applied = self.apply_released(now.monotonic_ns);
+        if !self.outbox.queries.is_empty() && applied.is_ok() {
+            moved += self.answer_queries(now.monotonic_ns);
+        }
         if self.outbox.timers_from.is_some_and(|sequence| self.fold.last_sequence() >= sequence) {
             self.outbox.timers_from = None;
             self.outbox.set_timers(&self.fold);
@@ -260,7 +288,8 @@ impl Agent for Executor {
 
     fn next_deadline_ns(&self) -> Option<u64> {
         let record_ns = self.outbox.record.as_ref().and_then(OutputRecord::next_deadline_ns);
-        record_ns.into_iter().chain(self.retries.deadline_ns()).min()
+        let query_ns = self.outbox.queries.next_deadline_ns();
+        record_ns.into_iter().chain(self.retries.deadline_ns()).chain(query_ns).min()
     }
 
     fn on_close(&mut self, _now: Now) -> Result<(), AgentError> {

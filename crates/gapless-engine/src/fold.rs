@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::erased_service::{ErasedService, TypedService};
 use crate::handler_guard::{HandlerRefusal, guard};
 use crate::outputs::{ExecutionOutcome, Outputs};
+use crate::query::QueryContext;
 use crate::reject::Reject;
 use crate::service::{Service, describe};
 use crate::sessions::{SessionTable, StoredNotice};
@@ -170,6 +171,25 @@ impl Fold {
         self.sessions.prefetch(sessions)
     }
 
+    /// Appends the answer of a query to the present state.
+    ///
+    /// # Errors
+    /// The query is not known or malformed, its handler panicked, or the service acts as no version yet.
+    pub(crate) fn query(
+        &self,
+        schema: u32,
+        encoding: Encoding,
+        payload: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> Result<(), HandlerRefusal> {
+        let Self { last_sequence: sequence, last_timestamp_ns: time_ns, version, .. } = *self;
+        if !self.has_version && !self.service.versions().contains(&version) {
+            return Err(HandlerRefusal::Unhandled("the service acts as no version yet".to_owned()));
+        }
+        let context = QueryContext { sequence, time_ns, version };
+        guard(|| self.service.query(schema, encoding, payload, &context, answer))
+    }
+
     /// Applies the next frame.
     ///
     /// # Errors
@@ -201,9 +221,13 @@ impl Fold {
             Kind::Timer if self.applies_transactions => self.timer_transaction(frame, sink),
             Kind::Timer => self.timer(frame, sink),
             Kind::Mark => self.mark(frame),
-            kind @ (Kind::Event | Kind::Reply | Kind::Notice | Kind::TimerRequest | Kind::Consensus) => {
-                Err(EngineError::Corrupt { sequence, reason: format!("a frame of kind {kind:?}") })
-            }
+            kind @ (Kind::Event
+            | Kind::Reply
+            | Kind::Notice
+            | Kind::TimerRequest
+            | Kind::Consensus
+            | Kind::Query
+            | Kind::Answer) => Err(EngineError::Corrupt { sequence, reason: format!("a frame of kind {kind:?}") }),
         }
     }
 

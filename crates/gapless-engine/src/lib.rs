@@ -26,6 +26,7 @@
 //! | [`mod@service`] | [`Service`] and [`Handlers`]: the application's part |
 //! | `typed_command` | decoding and answers of typed commands |
 //! | `typed_message` | timers, notices and events: messages without an answer |
+//! | [`query`] | [`QueryContext`]: a query handler's view of the stream; answers of typed queries |
 //! | [`context`] | [`Context`]: a handler's view of its message, and its outputs |
 //! | `handler_guard` | guard around application code: panics, refusals, inadmissible changes |
 //! | [`sessions`] | session table: last replies and notices of each session |
@@ -57,6 +58,7 @@ pub mod interruption;
 pub mod options;
 pub mod output_record;
 pub mod outputs;
+pub mod query;
 pub mod random;
 pub mod recovery;
 pub mod reject;
@@ -88,6 +90,7 @@ pub use fold::{Fold, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Polic
 pub use gapless_macros::service;
 pub use gapless_stream::Persistence;
 pub use options::{ServiceHostOptions, Threads};
+pub use query::QueryContext;
 pub use reject::Reject;
 #[cfg(feature = "cluster")]
 pub use replica::Replica;

@@ -22,7 +22,7 @@ pub struct SendQueue {
     undelivered: Mailbox<UndeliveredMessage>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UndeliveredMessage {
     pub connection: ConnectionId,
     pub message: DeferredSend,
@@ -158,6 +158,9 @@ impl Agent for ReplySender {
             if self.egress.deliver(connection, &header, CheckedPayload::new(frame.payload())) == SendResult::RingFull {
                 let kind = match (header.kind, SessionOpened::from_bytes(frame.payload())) {
                     (Kind::Notice, _) => DeferredSendKind::Notices,
+                    (Kind::Answer, _) => {
+                        DeferredSendKind::Answer(Box::new(DeferredAnswer { header, payload: frame.payload().to_vec() }))
+                    }
                     (_, Some(opened)) if header.session_seq == 0 => {
                         DeferredSendKind::Opened { next_session_seq: opened.next_session_seq }
                     }
@@ -188,16 +191,24 @@ impl Agent for ReplySender {
     }
 }
 
-/// The content is looked up again when there is room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The content is looked up again when there is room, except that of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeferredSend {
     pub session: u64,
     pub kind: DeferredSendKind,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DeferredSendKind {
     Reply(u64),
     Notices,
     Opened { next_session_seq: u64 },
+    Answer(Box<DeferredAnswer>),
+}
+
+/// Answer of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeferredAnswer {
+    pub header: FrameHeader,
+    pub payload: Vec<u8>,
 }

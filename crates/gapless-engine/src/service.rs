@@ -3,6 +3,7 @@
 use crate::Reject;
 use crate::context::Context;
 use crate::handler_guard::HandlerRefusal;
+use crate::query::{QueryContext, TypedQuery};
 use crate::typed_command::TypedCommand;
 use crate::typed_message;
 use gapless_message::{Message, Request, contract};
@@ -52,9 +53,12 @@ pub trait Service: Send + 'static {
 
 type ServiceHandler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(), HandlerRefusal> + Send>;
 
+type QueryHandler<S> = Box<dyn Fn(&S, &[u8], &QueryContext, &mut Vec<u8>) -> Result<(), HandlerRefusal> + Send>;
+
 /// Registry of handlers by message.
 pub struct Handlers<S> {
     by_message: FxHashMap<(u32, Encoding), ServiceHandler<S>>,
+    queries: FxHashMap<u32, (QueryHandler<S>, &'static str)>,
     names: FxHashMap<(u32, Encoding), &'static str>,
     /// By the key of the message's name.
     timers: FxHashMap<u32, (&'static str, ServiceHandler<S>)>,
@@ -62,7 +66,8 @@ pub struct Handlers<S> {
 
 impl<S> Default for Handlers<S> {
     fn default() -> Self {
-        Self { by_message: FxHashMap::default(), names: FxHashMap::default(), timers: FxHashMap::default() }
+        let (by_message, queries, names, timers) = Default::default();
+        Self { by_message, queries, names, timers }
     }
 }
 
@@ -205,6 +210,46 @@ impl<S> Handlers<S> {
         self
     }
 
+    /// Registers `handler` for the queries `Q` of all versions that this program reads. A query reads the state and does
+    /// not enter the stream: its effects would be lost. It runs on the service's thread, between two frames: no command
+    /// runs meanwhile. A panic fails the query alone. [`PolledClient::query_request`] asks.
+    ///
+    /// ```
+    /// use gapless_engine::Handlers;
+    /// use gapless_message::{Message, NoRefusal};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// #[message(reply = u32)]
+    /// struct Left;
+    ///
+    /// struct Seats(u32);
+    /// fn handlers(handlers: &mut Handlers<Seats>) {
+    ///     handlers.query(|seats: &Seats, _: Left, _| Ok::<_, NoRefusal>(seats.0));
+    /// }
+    /// # handlers(&mut Handlers::default());
+    /// ```
+    ///
+    /// # Panics
+    /// A query of this name has a handler already, or the types have more than 256 combinations of versions.
+    ///
+    /// [`PolledClient::query_request`]: gapless_client::PolledClient::query_request
+    pub fn query<Q: Request>(
+        &mut self,
+        handler: impl Fn(&S, Q, &QueryContext) -> Result<Q::Reply, Q::Refusal> + Send + 'static,
+    ) -> &mut Self {
+        let typed = TypedQuery::<Q>::new();
+        let schema = typed.schema();
+        let call = move |service: &S, payload: &[u8], context: &QueryContext, answer: &mut Vec<u8>| {
+            typed.answer(payload, answer, |query| handler(service, query, context))
+        };
+        if let Some((_, other)) = self.queries.insert(schema, (Box::new(call), Q::TYPE_NAME)) {
+            let name = Q::TYPE_NAME;
+            panic!("queries {other} and {name} have the same name or key: give one `#[message(name = \"…\")]`");
+        }
+        self
+    }
+
     fn insert(&mut self, schema: u32, encoding: Encoding, handler: ServiceHandler<S>) -> &mut Self {
         let before = self.by_message.insert((schema, encoding), handler);
         assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema, encoding));
@@ -232,6 +277,11 @@ impl<S> Handlers<S> {
     #[inline]
     pub(crate) fn find(&self, schema: u32, encoding: Encoding) -> Option<&ServiceHandler<S>> {
         self.by_message.get(&(schema, encoding))
+    }
+
+    pub(crate) fn find_query(&self, schema: u32, encoding: Encoding) -> Option<&QueryHandler<S>> {
+        let found = self.queries.get(&schema).filter(|_| encoding == Encoding::Postcard);
+        found.map(|(handler, _)| handler)
     }
 }
 

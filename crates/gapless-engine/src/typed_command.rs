@@ -24,6 +24,19 @@ impl<C: Request> TypedCommand<C> {
         }
     }
 
+    /// Decodes a payload in the versions of its contract.
+    ///
+    /// # Errors
+    /// A fault of the payload, or an unknown contract.
+    #[inline]
+    pub fn decode(&self, payload: &[u8]) -> Result<(&Contract, C), HandlerRefusal> {
+        let (hash, payload) = contract::split_request(payload).ok_or_else(|| without_contract::<C>(payload.len()))?;
+        let agreed = self.contracts.iter().find(|contract| contract.hash == hash);
+        let agreed = agreed.ok_or_else(|| other_types::<C>(hash))?;
+        let command = C::decode_as(agreed.request_version, payload).map_err(|error| malformed::<C>(&error))?;
+        Ok((agreed, command))
+    }
+
     /// Calls `handler` and stages its answer. After a refusal the outputs hold nothing else.
     ///
     /// # Errors
@@ -35,10 +48,7 @@ impl<C: Request> TypedCommand<C> {
         context: &mut Context<'_>,
         handler: impl FnOnce(C, &mut Context<'_>) -> Result<C::Reply, C::Refusal>,
     ) -> Result<(), HandlerRefusal> {
-        let (hash, payload) = contract::split_request(payload).ok_or_else(|| without_contract::<C>(payload.len()))?;
-        let agreed = self.contracts.iter().find(|contract| contract.hash == hash);
-        let agreed = agreed.ok_or_else(|| other_types::<C>(hash))?;
-        let command = C::decode_as(agreed.request_version, payload).map_err(|error| malformed::<C>(&error))?;
+        let (agreed, command) = self.decode(payload)?;
         context.check_replies().map_err(HandlerRefusal::Rejected)?;
         match handler(command, context) {
             Ok(reply) => context.reply_typed(self.schema, |into| {
@@ -87,7 +97,7 @@ fn malformed<C: Request>(error: &MessageError) -> HandlerRefusal {
 }
 
 #[cold]
-fn too_new_refusal<C: Request>(error: &MessageError) -> HandlerRefusal {
+pub(crate) fn too_new_refusal<C: Request>(error: &MessageError) -> HandlerRefusal {
     tracing::debug!("a refusal cannot be encoded: {error}");
     let name = C::Refusal::TYPE_NAME;
     HandlerRefusal::Rejected(format!("refused, but the {name} has no form in the client's version").into())

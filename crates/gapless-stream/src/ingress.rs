@@ -263,6 +263,11 @@ impl Ingress {
                     self.links.counters.frames_refused.add(1);
                     FrameResult::Taken
                 }
+                Decision::Query => {
+                    let query = self.publishers[number].query(&frame);
+                    self.notify_service(query);
+                    FrameResult::Taken
+                }
                 _ => {
                     let open = SessionOpen::from_bytes(frame.payload());
                     self.answer_unappended(number, decision, open, session, session_seq)

@@ -7,8 +7,9 @@ use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::FaultRules;
+use gapless_wire::{Encoding, Frame};
 use rustix::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// From the acceptor to the sequencer's agent.
 pub enum PublisherEvent {
@@ -75,7 +76,57 @@ pub enum ResponderMessage {
         /// Last frame of other leaders.
         last_sequence: u64,
     },
+    /// To be answered from the service's state. Boxed, because nearly all messages are shorter.
+    Query(Box<QueryMessage>),
 }
+
+/// A frame of kind [`gapless_wire::Kind::Query`].
+#[derive(Clone, Debug)]
+pub struct QueryMessage {
+    pub connection: ConnectionId,
+    /// Has no value once the publisher is gone.
+    pub publisher: Weak<()>,
+    /// Number of the query, unique on its connection.
+    pub number: u64,
+    /// Sequence that must be handled first.
+    pub after: u64,
+    /// Longest wait for `after`, ns.
+    pub wait_ns_max: u64,
+    pub schema: u32,
+    pub encoding: Encoding,
+    pub payload: Vec<u8>,
+}
+
+impl QueryMessage {
+    /// Copies a query whose checksums are verified.
+    #[must_use]
+    pub fn new(frame: &Frame<'_>, connection: ConnectionId, publisher: Weak<()>) -> Self {
+        Self {
+            connection,
+            publisher,
+            number: frame.session_seq(),
+            after: frame.sequence(),
+            wait_ns_max: frame.timestamp_ns(),
+            schema: frame.schema(),
+            encoding: frame.encoding(),
+            payload: frame.payload().to_vec(),
+        }
+    }
+}
+
+impl PartialEq for QueryMessage {
+    fn eq(&self, other: &Self) -> bool {
+        let fields = |query: &Self| (query.connection, query.number, query.after, query.wait_ns_max);
+        let is_of_publisher = self.publisher.ptr_eq(&other.publisher);
+        let message = |query: &Self| (query.schema, query.encoding);
+        is_of_publisher
+            && fields(self) == fields(other)
+            && message(self) == message(other)
+            && self.payload == other.payload
+    }
+}
+
+impl Eq for QueryMessage {}
 
 /// To the sequencer, from the service or from the stream's owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,4 +169,15 @@ pub enum SequencerRequest {
         number: u64,
         command: ControlCommand,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mailbox copies each message twice, for every session and repeat.
+    #[test]
+    fn messages_stay_short() {
+        assert_eq!(size_of::<ResponderMessage>(), 64);
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::AgentRole;
 use crate::egress::{CheckedPayload, Egress};
-use crate::messages::ResponderMessage;
+use crate::messages::{QueryMessage, ResponderMessage};
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_log::Window;
 use gapless_transport::link::ConnectionId;
@@ -56,6 +56,21 @@ pub const NOT_LEADER_LENGTH_MAX: usize = 512;
 pub fn not_leader(leader: &str, payload: &mut [u8; NOT_LEADER_LENGTH_MAX]) -> (FrameHeader, usize) {
     let length = Refusal { code: RefusalCode::NotLeader, detail: 0, text: leader }.write_to(payload);
     (FrameHeader { kind: Kind::Reply, flags: REFUSED_FLAG, ..FrameHeader::default() }, length)
+}
+
+/// Longest refusal of a query.
+pub const QUERY_REFUSAL_LENGTH_MAX: usize = 1024;
+
+/// Refusal of a query after the frame `(sequence, timestamp_ns)` was handled.
+pub fn refused_query(
+    query: &QueryMessage,
+    (sequence, timestamp_ns): (u64, u64),
+    refusal: &Refusal<'_>,
+    payload: &mut [u8; QUERY_REFUSAL_LENGTH_MAX],
+) -> (FrameHeader, usize) {
+    let (kind, flags, session_seq, schema) = (Kind::Answer, REFUSED_FLAG, query.number, query.schema);
+    let header = FrameHeader { kind, flags, sequence, timestamp_ns, session_seq, schema, ..FrameHeader::default() };
+    (header, refusal.write_to(payload))
 }
 
 impl PendingAnswer {
@@ -136,6 +151,15 @@ impl Responder {
             }
             // A stream without a service has no timers of its own.
             ResponderMessage::Leads { .. } => return,
+            ResponderMessage::Query(query) => {
+                self.send_pending();
+                let text = "no service runs here that would answer a query; ask another member";
+                let mut payload = [0; QUERY_REFUSAL_LENGTH_MAX];
+                let refusal = Refusal { code: RefusalCode::Unhandled, detail: 0, text };
+                let (header, length) = refused_query(&query, (0, 0), &refusal, &mut payload);
+                self.send(query.connection, &header, &payload[..length]);
+                return;
+            }
         };
         if self.pending.is_some_and(|pending| !pending.is_like(&next)) {
             self.send_pending();

@@ -35,6 +35,8 @@ pub enum Decision {
     Limit {
         token: u128,
     },
+    /// Not appended: the service answers it from its state; without one it is refused.
+    Query,
     Malformed(&'static str),
 }
 
@@ -235,6 +237,7 @@ impl Sequencer {
             Kind::Command | Kind::Acknowledge | Kind::SessionClose => {}
             Kind::Event | Kind::TimerRequest if self.rules.takes_events => {}
             Kind::SessionOpen => return self.decide_open(frame),
+            Kind::Query => return decide_query(frame),
             _ => return Decision::Malformed("a publisher may not send frames of this kind"),
         }
         let timestamp_ns = self.next_timestamp_ns(epoch_ns);
@@ -593,6 +596,14 @@ impl Sequencer {
     /// Closes a session whose close is appended.
     pub fn close_expired(&mut self, session: u64) {
         self.forget(session);
+    }
+}
+
+#[cold]
+fn decide_query(frame: &Frame<'_>) -> Decision {
+    match (frame.session(), frame.session_seq()) {
+        (0, 1..) if frame.flags() & REFUSED_FLAG == 0 => Decision::Query,
+        _ => Decision::Malformed("a query has session 0, and numbers from 1 on"),
     }
 }
 

@@ -88,7 +88,7 @@ impl SessionOpened {
     }
 }
 
-/// Why a command got no reply of the service. The discriminant is the wire value.
+/// Why a command got no reply of the service, or a query no answer. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum RefusalCode {
@@ -114,6 +114,10 @@ pub enum RefusalCode {
     ReplyTooLong = 11,
     /// The detail is the number of the command whose frame it is; 0 if it acknowledges notices.
     NotACommand = 12,
+    /// A query that has waited as long as it may; the detail is the sequence that it waits for.
+    Behind = 13,
+    /// A query more than may wait for one connection; the detail is their limit.
+    Busy = 14,
 }
 
 impl RefusalCode {
@@ -132,12 +136,14 @@ impl RefusalCode {
             10 => Self::NotLeader,
             11 => Self::ReplyTooLong,
             12 => Self::NotACommand,
+            13 => Self::Behind,
+            14 => Self::Busy,
             _ => return None,
         })
     }
 }
 
-/// Payload of a reply with [`crate::descriptor::REFUSED_FLAG`].
+/// Payload of a reply or an answer with [`crate::descriptor::REFUSED_FLAG`].
 ///
 /// ```text
 ///  0  u32  code

@@ -90,6 +90,12 @@ pub enum Kind {
     /// In a journal only, sequence 0; `session_seq` is the sequence of the frame before it. [`crate::Frame::parse`]
     /// refuses it.
     Consensus = 11,
+    /// Reads a service's state; never part of a stream. Session 0; `session_seq` is the client's number of the query,
+    /// `sequence` the frame that must be handled first, `timestamp` the longest wait for it, ns.
+    Query = 12,
+    /// The one answer to a query; never part of a stream. `session_seq` is the query's, `sequence` the last handled
+    /// frame.
+    Answer = 13,
 }
 
 impl Kind {
@@ -108,6 +114,8 @@ impl Kind {
             9 => Self::Acknowledge,
             10 => Self::TimerRequest,
             11 => Self::Consensus,
+            12 => Self::Query,
+            13 => Self::Answer,
             _ => return None,
         })
     }
@@ -128,8 +136,8 @@ pub enum Encoding {
 
 /// A new flag is also admitted in `known_flags` of the module `frame`.
 pub const ENCODING_FLAGS: u16 = 0b11;
-/// A [`Kind::Reply`] whose payload is a [`crate::control::Refusal`]; or a [`Kind::TimerRequest`] for which the stream
-/// has no room: that frame keeps its place in the order but sets no timer.
+/// A [`Kind::Reply`] or [`Kind::Answer`] whose payload is a [`crate::control::Refusal`]; or a [`Kind::TimerRequest`]
+/// for which the stream has no room: that frame keeps its place in the order but sets no timer.
 pub const REFUSED_FLAG: u16 = 1 << 2;
 /// A [`Kind::Consensus`] that holds the whole consensus state.
 pub const CHECKPOINT_FLAG: u16 = 1 << 3;

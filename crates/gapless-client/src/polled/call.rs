@@ -56,13 +56,13 @@ impl PolledClient {
                 }
                 other => break other?,
             };
-            if let Some(Err(error)) = self.await_reply(key, None, until, limit)? {
+            if let Some(Err(error)) = self.await_reply(Some(key), None, until, limit)? {
                 return Err(error);
             }
             waits.log_if_due(self, room);
         };
         loop {
-            match self.await_reply(key, Some(number), waits.until(deadline), limit) {
+            match self.await_reply(Some(key), Some(number), waits.until(deadline), limit) {
                 Ok(Some(Err(ClientError::Refused { code: RefusalCode::ReplyExpired, reason, .. }))) => {
                     return Err(ClientError::OutcomeUnknown { session_seq: number, reason });
                 }
@@ -95,11 +95,11 @@ impl PolledClient {
         accepted >= number && self.session_id(key) == Some(session)
     }
 
-    /// Keeps every message but the reply to the session's command `number` for the next poll. Reconnects until the end
-    /// of `limit`.
+    /// Keeps every message but the reply to the session's command `number` for the next poll; `None` keeps all.
+    /// Reconnects until the end of `limit`.
     pub(super) fn await_reply(
         &mut self,
-        key: SessionKey,
+        key: Option<SessionKey>,
         number: Option<u64>,
         until: Instant,
         limit: TimeLimit,
@@ -109,10 +109,12 @@ impl PolledClient {
         let earlier = std::mem::take(&mut self.deferred.messages);
         self.awaits_reply = true;
         let polled = self.poll_into(usize::MAX, &mut |incoming| match incoming {
-            Incoming::Reply { session, reply, .. } if session == key && Some(reply.session_seq) == number => {
+            Incoming::Reply { session, reply, .. } if Some(session) == key && Some(reply.session_seq) == number => {
                 answer = Some(reply.owned());
             }
-            Incoming::SessionLost { session } if session == key => answer = Some(Err(ClientError::NoSuchSession(key))),
+            Incoming::SessionLost { session } if Some(session) == key => {
+                answer = Some(Err(ClientError::NoSuchSession(session)));
+            }
             Incoming::Reply { session, reply, first } => {
                 deferred.messages.push_back(DeferredMessage::new(session, &reply, Some(first)))
             }
@@ -123,7 +125,7 @@ impl PolledClient {
             Incoming::SessionLost { session } => deferred.lost.push(session),
         });
         self.awaits_reply = false;
-        let is_new = !deferred.messages.is_empty();
+        let is_new = !deferred.messages.is_empty() || self.queries.take_news();
         self.deferred.messages = earlier;
         self.deferred.messages.append(&mut deferred.messages);
         self.deferred.opened.append(&mut deferred.opened);

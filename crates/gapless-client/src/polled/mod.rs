@@ -6,6 +6,7 @@
 //! | this | [`PolledClient`]: connecting, sending, polling |
 //! | `call` | [`PolledClient::call`]: one command and its reply |
 //! | `typed_messages` | the same for messages that a schema describes |
+//! | `queries` | [`PolledClient::query_request`]: reading the service's state |
 //! | `outcome` | [`PolledClient::outcome`]: the fate of a command; resending one under its number |
 //! | `saved_session` | [`SavedSession`]: data that a process keeps, so that a successor can resume its session |
 //! | `reconnecting` | resuming the same sessions, at the same or another member of a cluster |
@@ -18,6 +19,7 @@ mod call;
 mod environment;
 mod incoming;
 mod outcome;
+mod queries;
 mod reconnecting;
 mod saved_session;
 mod session;
@@ -29,6 +31,7 @@ pub use crate::message_type::MessageType;
 pub use environment::ClientEnvironment;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use outcome::Outcome;
+pub use queries::QUERIES_IN_FLIGHT_MAX;
 pub use saved_session::SavedSession;
 pub use waiting::ClientWaker;
 
@@ -53,6 +56,7 @@ use gapless_wire::control::SessionOpen;
 use gapless_wire::prefetch::{FramesAhead, prefetch};
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts, aligned_length};
 use incoming::{is_without_service, take_message};
+use queries::QueriesInFlight;
 use reconnecting::{DeferredInput, ServiceAddress};
 use rustc_hash::FxHashMap;
 use session::CommandSession;
@@ -128,6 +132,7 @@ pub struct PolledClient {
     /// Reported by a member without a service: session and number of the last message.
     accepted: (u64, u64),
     silence: ServiceSilence,
+    queries: QueriesInFlight,
 }
 
 /// Prefix of a TCP address.
@@ -215,6 +220,7 @@ impl PolledClient {
             asks: false,
             accepted: (0, 0),
             silence: ServiceSilence::default(),
+            queries: QueriesInFlight::default(),
         }
     }
 
@@ -502,6 +508,10 @@ impl PolledClient {
             let last = self.sessions.get(self.sent_last.index());
             let is_of_last = last.is_some_and(|last| last.is_open() && last.id() == Some(frame.session()));
             let key = if is_of_last { Some(self.sent_last) } else { self.by_id.get(&frame.session()).copied() };
+            if key.is_none() && frame.kind() == Kind::Answer {
+                self.queries.answered(&frame, whole);
+                continue;
+            }
             if self.awaits_reply && frame.kind() == Kind::Notice {
                 // A notice counts as received once the application has seen it.
                 if let Some(session) = key {
@@ -533,6 +543,9 @@ impl PolledClient {
         self.link.reader.release();
         if !self.resending.is_empty() {
             self.resend()?;
+        }
+        if self.queries.are_resent() {
+            self.resend_queries()?;
         }
         if messages == 0 {
             if self.quiet_polls.take_clock_check() {

@@ -87,7 +87,7 @@ impl PolledClient {
         let limit = TimeLimit::new(self.now(), timeout);
         let deadline = limit.end;
         while !self.session(key)?.is_open() && !self.session(key)?.is_lost() && self.now() < deadline {
-            self.await_reply(key, None, deadline, limit)?;
+            self.await_reply(Some(key), None, deadline, limit)?;
         }
         let mut asks = !matches!(self.number_state(key, session_seq)?, NumberState::Kept { in_flight: true, .. });
         loop {
@@ -110,7 +110,7 @@ impl PolledClient {
             asks = true;
             let until = deadline.min(self.now() + ASK_INTERVAL);
             let reason = loop {
-                match self.await_reply(key, Some(session_seq), until, limit) {
+                match self.await_reply(Some(key), Some(session_seq), until, limit) {
                     Ok(Some(answer)) => return Outcome::of(answer),
                     Ok(None) if self.now() < until => {}
                     Ok(None) if self.now() < deadline => break None,

@@ -197,6 +197,7 @@ impl PolledClient {
         self.link = link;
         self.accepted = (0, 0);
         self.resending.drain(..).for_each(|key| self.sessions[key.index()].set_resend_from(None));
+        self.queries.begin_resending();
         self.was_turned_away = false;
         self.assembly.clear();
         self.drop_unfinished();

@@ -51,7 +51,7 @@ impl PolledClient {
         called?.answer::<R>()
     }
 
-    fn encode_request<R: Request>(&mut self, request: &R) -> Result<Vec<u8>, ClientError> {
+    pub(super) fn encode_request<R: Request>(&mut self, request: &R) -> Result<Vec<u8>, ClientError> {
         let mut payload = std::mem::take(&mut self.request);
         payload.clear();
         contract::encode_request(request, &mut payload).map_err(|error| ClientError::Encode(error.to_string()))?;
@@ -144,7 +144,7 @@ impl OwnedReply {
     }
 }
 
-fn answer<R: Request>(
+pub(super) fn answer<R: Request>(
     found: MessageType,
     sequence: u64,
     payload: &[u8],

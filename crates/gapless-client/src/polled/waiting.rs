@@ -148,7 +148,8 @@ impl PolledClient {
     pub(super) fn sleep_for_reply(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
         // Room for the frames to be resent causes no wake-up.
-        self.sleep(if self.resending.is_empty() { timeout } else { timeout.min(RESEND_INTERVAL) })
+        let is_resending = !self.resending.is_empty() || self.queries.are_resent();
+        self.sleep(if is_resending { timeout.min(RESEND_INTERVAL) } else { timeout })
     }
 
     pub(super) fn sleep(&mut self, timeout: Duration) -> Result<(), ClientError> {
@@ -231,7 +232,7 @@ impl PolledClient {
     fn silence_left(&mut self) -> Option<Duration> {
         let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
         let owes = |session: &CommandSession| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());
-        let awaits = has_others && (self.asks || self.sessions.iter().any(owes));
+        let awaits = has_others && (self.asks || self.queries.are_owed() || self.sessions.iter().any(owes));
         let now = awaits.then(|| self.now());
         self.silence.left(now)
     }

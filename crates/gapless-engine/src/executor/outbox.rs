@@ -1,6 +1,7 @@
 //! `ReplyOutbox`: outputs of a live fold on their way to the publishers and the sequencer.
 
 use super::ReplyDelivery;
+use super::queries::{QUERIES_WAITING_MAX, Queries};
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Sink};
 use crate::output_record::OutputRecord;
@@ -50,6 +51,7 @@ pub(super) struct ReplyOutbox {
     pub(super) record: Option<OutputRecord>,
     /// Sequence after which the sequencer receives all timers that are set then; until then it receives none.
     pub(super) timers_from: Option<u64>,
+    pub(super) queries: Queries,
 }
 
 impl ReplyOutbox {
@@ -60,7 +62,11 @@ impl ReplyOutbox {
             ReplyDelivery::Detached(queue) => {
                 while let Some(back) = queue.take_undelivered() {
                     let UndeliveredMessage { connection, message } = back;
-                    defer(&mut self.deferred, connection, message);
+                    if !matches!(message.kind, DeferredSendKind::Answer(_))
+                        || has_room_for_answer(&self.deferred, connection)
+                    {
+                        defer(&mut self.deferred, connection, message);
+                    }
                 }
                 0
             }
@@ -95,19 +101,24 @@ impl ReplyOutbox {
     }
 
     #[inline]
-    fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: CheckedPayload<'_>) -> SendResult {
+    pub(super) fn deliver(
+        &mut self,
+        connection: ConnectionId,
+        header: &FrameHeader,
+        payload: CheckedPayload<'_>,
+    ) -> SendResult {
         match &mut self.delivery {
             ReplyDelivery::Direct(egress) => egress.deliver(connection, header, payload),
             ReplyDelivery::Detached(queue) => queue.push(connection, header, payload),
         }
     }
 
-    fn defer(&mut self, connection: ConnectionId, session: u64, kind: DeferredSendKind) {
+    pub(super) fn defer(&mut self, connection: ConnectionId, session: u64, kind: DeferredSendKind) {
         defer(&mut self.deferred, connection, DeferredSend { session, kind });
     }
 
     #[inline]
-    fn is_waiting(&self, connection: ConnectionId) -> bool {
+    pub(super) fn is_waiting(&self, connection: ConnectionId) -> bool {
         !self.deferred.is_empty() && self.deferred.iter().any(|waiting| waiting.connection == connection)
     }
 
@@ -174,7 +185,7 @@ impl ReplyOutbox {
     }
 
     #[cold]
-    pub(super) fn handle_request(&mut self, fold: &mut Fold, message: ResponderMessage) {
+    pub(super) fn handle_request(&mut self, fold: &mut Fold, message: ResponderMessage, now_ns: u64) {
         match message {
             ResponderMessage::Attach { session, connection, .. } => match fold.sessions.get_mut(session) {
                 Some(entry) => entry.connection = Some(connection),
@@ -224,6 +235,7 @@ impl ReplyOutbox {
                 self.reopened.clear();
             }
             ResponderMessage::Leads { last_sequence } => self.timers_from = Some(last_sequence),
+            ResponderMessage::Query(query) => self.take_query(fold, query, now_ns),
         }
     }
 
@@ -261,7 +273,7 @@ impl ReplyOutbox {
         let mut all = std::mem::take(&mut self.deferred);
         all.retain_mut(|waiting| {
             while let Some(message) = waiting.messages.front() {
-                if self.resend(fold, waiting.connection, *message) == SendResult::RingFull {
+                if self.resend(fold, waiting.connection, message) == SendResult::RingFull {
                     waiting.compact(fold);
                     return true;
                 }
@@ -274,11 +286,15 @@ impl ReplyOutbox {
         moved
     }
 
-    fn resend(&mut self, fold: &Fold, connection: ConnectionId, message: DeferredSend) -> SendResult {
+    fn resend(&mut self, fold: &Fold, connection: ConnectionId, message: &DeferredSend) -> SendResult {
         let DeferredSend { session, kind } = message;
+        let session = *session;
+        if let DeferredSendKind::Answer(answer) = kind {
+            return self.deliver(connection, &answer.header, CheckedPayload::new(&answer.payload));
+        }
         let Some(entry) = fold.sessions.get(session) else { return SendResult::Undeliverable };
         match kind {
-            DeferredSendKind::Reply(session_seq) => match entry.find_reply(session_seq) {
+            DeferredSendKind::Reply(session_seq) => match entry.find_reply(*session_seq) {
                 Some(reply) => self.deliver(connection, &reply.header(session), CheckedPayload::new(&reply.payload)),
                 // A reply that is no longer stored was acknowledged by a later command.
                 None => SendResult::Undeliverable,
@@ -290,9 +306,17 @@ impl ReplyOutbox {
                     notices.find(|notice| self.send_notice(connection, session, notice) == SendResult::RingFull);
                 if first_rejected.is_some() { SendResult::RingFull } else { SendResult::Written }
             }
-            DeferredSendKind::Opened { next_session_seq } => self.try_opened(connection, entry, next_session_seq),
+            DeferredSendKind::Opened { next_session_seq } => self.try_opened(connection, entry, *next_session_seq),
+            DeferredSendKind::Answer(_) => unreachable!("it needs no session"),
         }
     }
+}
+
+/// A client has no more queries in flight: more answers without room are for a client that never reads, and dropped.
+#[cold]
+fn has_room_for_answer(deferred: &[DeferredQueue], connection: ConnectionId) -> bool {
+    let waiting = deferred.iter().find(|waiting| waiting.connection == connection);
+    waiting.is_none_or(|waiting| waiting.messages.len() < QUERIES_WAITING_MAX)
 }
 
 #[cold]
@@ -313,11 +337,14 @@ impl DeferredQueue {
         }
         let mut seen = FxHashSet::default();
         self.messages.retain(|DeferredSend { session, kind }| {
+            if matches!(kind, DeferredSendKind::Answer(_)) {
+                return true;
+            }
             let Some(entry) = fold.sessions.get(*session) else { return false };
             let (is_of_use, number) = match kind {
                 DeferredSendKind::Reply(session_seq) => (entry.find_reply(*session_seq).is_some(), *session_seq),
                 DeferredSendKind::Notices => (!entry.notices.is_empty(), 0),
-                DeferredSendKind::Opened { .. } => (true, 0),
+                DeferredSendKind::Opened { .. } | DeferredSendKind::Answer(_) => (true, 0),
             };
             is_of_use && seen.insert((*session, std::mem::discriminant(kind), number))
         });

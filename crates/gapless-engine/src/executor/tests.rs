@@ -1,10 +1,13 @@
 //! Tests of `Executor`: batch sizes, replies and their retries, counters, the record of outputs, and the position of a
 //! clean stop.
 
+mod queries;
+
 use super::*;
 use crate::context::Context;
 use crate::fold::Policy;
 use crate::output_record::{self, RecordedOutputs};
+use crate::query::QueryContext;
 use crate::reject::Reject;
 use crate::service::{Handlers, Service};
 use crate::snapshot;
@@ -48,9 +51,17 @@ impl Keeper {
     }
 }
 
+/// Answered by as many bytes.
+#[derive(serde::Serialize, serde::Deserialize, gapless_message::Message)]
+#[message(reply = Vec<u8>)]
+struct AskBytes(u32);
+
 impl Service for Keeper {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(SCHEMA, Self::take);
+        handlers.query(|_: &Self, AskBytes(length), _: &QueryContext| {
+            Ok::<_, gapless_message::NoRefusal>(vec![7; length as usize])
+        });
     }
 
     fn snapshot(&self, state: &mut Vec<u8>) {

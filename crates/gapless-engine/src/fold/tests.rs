@@ -218,7 +218,10 @@ fn unexpected_frames_are_corrupt() {
             .apply(FrameHeader { schema: 4, ..header }, b"_")
             .is_err_and(|error| error.to_string().contains("session 5"))
     );
-    assert_eq!(reason(world.apply(world.header(Kind::Event), b"")), "a frame of kind Event");
+    for kind in [Kind::Event, Kind::Reply, Kind::Notice, Kind::Query, Kind::Answer] {
+        let mut world = TestFold::open(Policy::default());
+        assert_eq!(reason(world.apply(world.header(kind), b"")), format!("a frame of kind {kind:?}"));
+    }
     let mut world = TestFold::open(Policy::default());
     assert_eq!(reason(world.apply(world.header(Kind::SessionOpen), b"?")), "a malformed session open");
     let mut world = TestFold::open(Policy::default());

@@ -146,6 +146,18 @@ fn garbage_costs_only_the_ring() {
             Box::new(|h| h.put_frame(&FrameHeader { kind: Kind::Reply, ..command(1, 1) }, &[1], |_| {})),
         ),
         (
+            "an answer, which only the service sends",
+            Box::new(|h| h.put_frame(&FrameHeader { kind: Kind::Answer, ..command(0, 1) }, &[1], |_| {})),
+        ),
+        (
+            "a query in a session",
+            Box::new(|h| h.put_frame(&FrameHeader { kind: Kind::Query, ..command(1, 1) }, &[1], |_| {})),
+        ),
+        (
+            "a query without a number",
+            Box::new(|h| h.put_frame(&FrameHeader { kind: Kind::Query, ..command(0, 0) }, &[1], |_| {})),
+        ),
+        (
             "a kind that only the sequencer appends",
             Box::new(|h| h.put_frame(&FrameHeader { kind: Kind::Timer, ..command(1, 1) }, &[0; 16], |_| {})),
         ),

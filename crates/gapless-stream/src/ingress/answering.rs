@@ -22,8 +22,8 @@ impl Ingress {
         };
         counter.add(1);
         let message = match decision {
-            Decision::Append | Decision::AppendRefused | Decision::Reopen { .. } => {
-                unreachable!("the caller appends, and reopens")
+            Decision::Append | Decision::AppendRefused | Decision::Reopen { .. } | Decision::Query => {
+                unreachable!("the caller appends, reopens, and takes queries")
             }
             Decision::Repeat => {
                 let last_sequence = self.window.last_sequence();

@@ -2,12 +2,14 @@
 //! unusable.
 
 use super::Ingress;
-use crate::messages::{PublisherEvent, ResponderMessage};
+use crate::messages::{PublisherEvent, QueryMessage, ResponderMessage};
 use gapless_client::throttle::TokenBucket;
 use gapless_log::RingReader;
 use gapless_transport::link::ConnectionId;
+use gapless_wire::Frame;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::prefetch::FramesAhead;
+use std::sync::Arc;
 
 pub(super) struct ConnectedPublisher {
     pub connection: ConnectionId,
@@ -29,11 +31,18 @@ pub(super) struct ConnectedPublisher {
     pub was_detached: bool,
     /// Removed after this poll.
     pub done: bool,
+    /// Its queries know by it that the publisher is still there.
+    life: Arc<()>,
 }
 
 impl ConnectedPublisher {
     pub(super) fn is_gone(&self) -> bool {
         self.closed || self.reader.is_writer_closed()
+    }
+
+    #[cold]
+    pub(super) fn query(&self, frame: &Frame<'_>) -> ResponderMessage {
+        ResponderMessage::Query(Box::new(QueryMessage::new(frame, self.connection, Arc::downgrade(&self.life))))
     }
 }
 
@@ -64,6 +73,7 @@ impl Ingress {
                     next_redirect_ns: None,
                     was_detached: false,
                     done: false,
+                    life: Arc::new(()),
                 });
                 self.count_publishers();
             }

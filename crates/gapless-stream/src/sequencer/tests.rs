@@ -240,7 +240,7 @@ fn forbidden_frames_are_malformed() {
         let session = world.open(7);
         let transaction = FrameHeader { flags: TRANSACTION_FLAG, session, session_seq: 1, ..FrameHeader::default() };
         assert!(is_malformed(world.offer(frame(&transaction, b""), ONE)));
-        for kind in [Kind::Mark, Kind::Timer, Kind::Reply] {
+        for kind in [Kind::Mark, Kind::Timer, Kind::Reply, Kind::Query, Kind::Answer] {
             assert!(is_malformed(world.offer(of_kind(kind, session, 1, b""), ONE)), "{kind:?}");
         }
         assert_eq!(is_malformed(world.offer(event(session, 1), ONE)), !rules.takes_events);
@@ -254,6 +254,23 @@ fn forbidden_frames_are_malformed() {
     }
     assert_eq!((stream.window_messages_max, service.window_messages_max), (WINDOW_MESSAGES_MAX, 64));
     assert_eq!((stream.sessions_max, stream.timers_max), (1 << 20, 1 << 20));
+}
+
+#[test]
+fn queries_have_no_place_in_the_stream() {
+    let query = |session, session_seq| of_kind(Kind::Query, session, session_seq, b"a query");
+    for rules in [SequencerRules::of_stream(EXPIRY_NS), SequencerRules::of_service(EXPIRY_NS)] {
+        let mut world = World::new(rules);
+        assert_eq!(world.offer(query(0, 1), ONE), Decision::Query, "without a session");
+        let session = world.open(7);
+        assert_eq!(world.offer(query(0, 1), ONE), Decision::Query);
+        assert_eq!((world.sequencer.last_sequence(), world.stream.len()), (session, 1));
+        for (session, session_seq) in [(session, 1), (session + 1, 1), (0, 0)] {
+            assert!(is_malformed(world.offer(query(session, session_seq), ONE)), "{session} {session_seq}");
+        }
+        let refused = FrameHeader { kind: Kind::Query, flags: REFUSED_FLAG, session_seq: 1, ..FrameHeader::default() };
+        assert!(is_malformed(world.offer(frame(&refused, b"a query"), ONE)));
+    }
 }
 
 #[test]

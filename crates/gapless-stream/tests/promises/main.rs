@@ -25,6 +25,7 @@ mod new_publisher_is_polled;
 mod no_feed_without_admission;
 mod no_outcome_without_service;
 mod nodes_over_tcp;
+mod queries_reach_the_service;
 mod relay_keeps_limits;
 mod relay_loses_nothing;
 mod relay_restores_feed_sessions;

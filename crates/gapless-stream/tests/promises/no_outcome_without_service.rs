@@ -1,15 +1,21 @@
-//! A client of a service, on a stream without one, is not told that its commands are done.
+//! A client of a service, on a stream without one, is not told that its commands are done; its queries are refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_client::ClientError;
 use gapless_client::polled::{ClientOptions, MessageType, Outcome};
+use gapless_client::{ClientError, QueryError};
+use gapless_message::Message;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::wait::until;
 use gapless_wire::descriptor::Encoding;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 const WORD: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+#[derive(Serialize, Deserialize, Message)]
+#[message(request)]
+struct Question;
 
 #[test]
 fn no_outcome_without_a_service() {
@@ -26,6 +32,8 @@ fn no_outcome_without_a_service() {
         replies += client.poll(64, |incoming| panic!("{incoming:?}")).unwrap();
         replies > 0
     });
+    let refused = client.query_request(&Question, Duration::from_secs(60)).unwrap_err();
+    assert!(matches!(&refused, QueryError::Unhandled { reason } if reason.contains("no service runs")), "{refused}");
     for _ in 0..20 {
         client.poll(64, |incoming| panic!("{incoming:?}")).unwrap();
         client.wait(Duration::from_millis(5)).unwrap();

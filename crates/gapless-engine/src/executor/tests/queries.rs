@@ -1,0 +1,175 @@
+//! Queries: their waits, deadlines and limits, and clients that do not read or are gone.
+
+use super::*;
+use gapless_message::contract;
+use gapless_stream::messages::QueryMessage;
+use gapless_wire::control::{Refusal, RefusalCode};
+use gapless_wire::descriptor::REFUSED_FLAG;
+
+#[derive(Debug, PartialEq)]
+struct Answer {
+    number: u64,
+    /// Last handled sequence.
+    sequence: u64,
+    result: Result<usize, (RefusalCode, u64)>,
+}
+
+impl TestExecutor {
+    /// The answer has `length` bytes.
+    fn ask(&mut self, life: &Arc<()>, number: u64, after: u64, length: u32) {
+        let mut payload = Vec::new();
+        contract::encode_request(&AskBytes(length), &mut payload).unwrap();
+        let query = QueryMessage {
+            connection: PUBLISHER,
+            publisher: Arc::downgrade(life),
+            number,
+            after,
+            wait_ns_max: 1000,
+            schema: contract::name_key("AskBytes"),
+            encoding: Encoding::Postcard,
+            payload,
+        };
+        self.from_sequencer.push(ResponderMessage::Query(Box::new(query))).unwrap();
+    }
+
+    fn answers(&mut self, count_max: usize) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        while answers.len() < count_max
+            && let Some(length) = self.replies.next_length().unwrap()
+        {
+            let mut bytes = vec![0; aligned_length(length)];
+            self.replies.copy(&mut bytes);
+            let frame = Frame::parse(&bytes).unwrap();
+            assert_eq!((frame.verify(), frame.kind(), frame.session()), (Ok(()), Kind::Answer, 0));
+            let result = if frame.flags() & REFUSED_FLAG == 0 {
+                Ok(contract::decode_answer::<AskBytes>(frame.payload()).unwrap().unwrap().len())
+            } else {
+                let refusal = Refusal::from_bytes(frame.payload()).unwrap();
+                Err((refusal.code, refusal.detail))
+            };
+            answers.push(Answer { number: frame.session_seq(), sequence: frame.sequence(), result });
+            self.replies.advance(length);
+        }
+        self.replies.release();
+        answers
+    }
+
+    fn query_counts(&self) -> (u64, u64) {
+        (self.count("queries"), self.count("queries_waiting"))
+    }
+}
+
+fn answer(number: u64, sequence: u64, length: usize) -> Answer {
+    Answer { number, sequence, result: Ok(length) }
+}
+
+/// Queries must not make what every command moves longer.
+#[test]
+fn outcomes_stay_short() {
+    assert_eq!((size_of::<crate::outputs::ExecutionOutcome>(), size_of::<Reject>()), (40, 32));
+}
+
+#[test]
+fn queries_wait_for_handled_frames() {
+    let (mut world, life) = (TestExecutor::new(), Arc::new(()));
+    world.append_command(SCHEMA, Fragment::WHOLE, b"a");
+    world.ask(&life, 1, 0, 5);
+    world.ask(&life, 2, 2, 6);
+    world.ask(&life, 3, 1, 7);
+    assert_eq!((world.poll(0), world.answers(9)), (2, vec![answer(1, 1, 5), answer(3, 1, 7)]));
+    assert_eq!((world.query_counts(), world.count("last_sequence")), ((2, 1), 1));
+    world.release();
+    world.ask(&life, 4, 2, 8);
+    // One batch: the frame, then the queries of it.
+    assert_eq!(world.poll(0), 3);
+    assert_eq!(world.answered(1), [1]);
+    assert_eq!(world.answers(9), [answer(2, 2, 6), answer(4, 2, 8)]);
+    assert_eq!((world.query_counts(), world.waits_ns()), ((4, 0), None));
+}
+
+#[test]
+fn wait_ends_at_its_deadline() {
+    let (mut world, life) = (TestExecutor::new(), Arc::new(()));
+    world.ask(&life, 7, u64::MAX, 5);
+    assert_eq!((world.poll(0), world.waits_ns()), (0, Some(1000)));
+    assert_eq!((world.poll(999), world.answers(9)), (0, vec![]));
+    let behind = Answer { number: 7, sequence: 1, result: Err((RefusalCode::Behind, u64::MAX)) };
+    assert_eq!((world.poll(1), world.answers(9), world.waits_ns()), (1, vec![behind], None));
+    assert_eq!(world.query_counts(), (1, 0));
+}
+
+#[test]
+fn unread_answers_hold_queries_back() {
+    let (mut world, life) = (TestExecutor::new(), Arc::new(()));
+    let length = LONG_REPLY as u32 - 5;
+    for number in 1..=8 {
+        world.ask(&life, number, 0, length);
+    }
+    // Four answers fill the ring, and the fifth waits for room.
+    while world.poll(0) > 0 {}
+    assert_eq!((world.query_counts(), world.count("messages_waiting")), ((5, 3), 1));
+    world.send(1, b"a");
+    world.poll(0);
+    assert_eq!((world.count("last_sequence"), world.query_counts()), (2, (5, 3)), "the service goes on");
+    let mut numbers = Vec::new();
+    while numbers.len() < 8 {
+        world.poll(SECOND_NS / 1000);
+        numbers.extend(world.answers(1).into_iter().map(|answer| answer.number));
+        if numbers.len() == 5 {
+            assert_eq!(world.answered(1), [1], "the command's reply is next");
+        }
+    }
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!((world.query_counts(), world.count("messages_waiting")), ((8, 0), 0));
+}
+
+#[test]
+fn too_many_waiting_queries_are_busy() {
+    let (mut world, life) = (TestExecutor::new(), Arc::new(()));
+    let limit = QUERIES_WAITING_MAX as u64;
+    for number in 1..=limit {
+        world.ask(&life, number, 9, 5);
+        assert_eq!(world.poll(0), 0);
+    }
+    world.ask(&life, limit + 1, 0, 5);
+    world.poll(0);
+    let busy = Answer { number: limit + 1, sequence: 1, result: Err((RefusalCode::Busy, limit)) };
+    assert_eq!((world.answers(9), world.query_counts()), (vec![busy], (0, limit)));
+    world.poll(1000);
+    let number = world.answers(1)[0].number;
+    assert_eq!(number, 1, "their deadlines end them");
+    while world.query_counts().1 > 0 {
+        world.poll(SECOND_NS / 1000);
+        world.answers(usize::MAX);
+    }
+    world.ask(&life, limit + 2, 0, 5);
+    world.poll(0);
+    assert_eq!(world.answers(usize::MAX).pop(), Some(answer(limit + 2, 1, 5)));
+}
+
+#[test]
+fn queries_of_gone_clients_are_dropped() {
+    let (mut world, life) = (TestExecutor::new(), Arc::new(()));
+    world.ask(&life, 1, 9, 5);
+    for number in 2..=7 {
+        world.ask(&life, number, 0, LONG_REPLY as u32 - 5);
+    }
+    world.poll(0);
+    assert_eq!(world.query_counts(), (5, 2), "one waits for a frame, one for room");
+    drop(life);
+    world.poll(999);
+    assert_eq!(world.query_counts(), (5, 2));
+    world.poll(SECOND_NS);
+    assert_eq!(world.query_counts(), (5, 0));
+}
+
+#[test]
+fn answers_have_a_longest_length() {
+    let (mut world, life) = (TestExecutor::new(), Arc::new(()));
+    let limit = crate::OUTPUT_LENGTH_MAX as u32;
+    // An answer begins with its kind and its contract.
+    world.ask(&life, 1, 0, limit - 5 + 1);
+    world.poll(0);
+    let too_long = Err((RefusalCode::ReplyTooLong, u64::from(limit) + 1));
+    assert_eq!(world.answers(9), [Answer { number: 1, sequence: 1, result: too_long }]);
+}
