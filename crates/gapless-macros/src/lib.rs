@@ -151,13 +151,23 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 ///     fn transfer(&mut self, command: Transfer, context: &mut Context<'_>) -> Result<Booked, Overdrawn> { … }
 ///     #[timer]
 ///     fn remind(&mut self, reminder: Reminder) { … }
+///     #[query]
+///     fn balance(&self, query: Balance) -> u64 { … }
 /// }
 /// ```
 ///
 /// The context may be left out. A returned refusal must leave the state as it was. The return type must be written as
-/// `Result<…>`, not as an alias of it. A method with `#[timer]` handles timers with its message (`Context::set_timer`),
-/// one with `#[event]` handles messages of an event stream (`StreamService`); neither returns anything. A service with
-/// numbered timers, or with messages of a schema, implements `Service` by hand instead. Options:
+/// `Result<…>`, not as an alias of it. A service with numbered timers, or with messages of a schema, implements `Service`
+/// by hand instead.
+///
+/// | method | handles |
+/// |---|---|
+/// | `#[command]` | a command of a client |
+/// | `#[query]` | a question of a client, which reads the state and has no place in the stream: `Handlers::query`; its context is a `&QueryContext` |
+/// | `#[timer]` | a timer with its message, set by `Context::set_timer`; returns nothing |
+/// | `#[event]` | a message of the event stream that the service runs on (`StreamService`); returns nothing |
+///
+/// Options:
 ///
 /// | option | default | meaning |
 /// |---|---|---|

@@ -42,22 +42,56 @@ impl Parse for ServiceOptions {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HandlerKind {
     Command,
+    Query,
     Timer,
     Event,
 }
 
 impl HandlerKind {
-    fn of(attribute: &Attribute) -> Option<Self> {
-        let path = attribute.path();
-        [Self::Command, Self::Timer, Self::Event].into_iter().find(|kind| path.is_ident(kind.name()))
+    fn of(mark: &Attribute) -> Option<Self> {
+        let all = [Self::Command, Self::Query, Self::Timer, Self::Event];
+        all.into_iter().find(|kind| mark.path().is_ident(kind.name()))
     }
 
     /// Name of the attribute, and of the function that registers the handler.
     const fn name(self) -> &'static str {
         match self {
             Self::Command => "command",
+            Self::Query => "query",
             Self::Timer => "timer",
             Self::Event => "event",
+        }
+    }
+
+    /// The name with its article.
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Command => "a command",
+            Self::Query => "a query",
+            Self::Timer => "a timer",
+            Self::Event => "an event",
+        }
+    }
+
+    const fn changes_state(self) -> bool {
+        !matches!(self, Self::Query)
+    }
+
+    const fn has_answer(self) -> bool {
+        matches!(self, Self::Command | Self::Query)
+    }
+
+    const fn receiver(self) -> &'static str {
+        match self {
+            Self::Query => "`&self` is expected: a query reads the state, and its changes would be lost",
+            _ => "`&mut self` is expected",
+        }
+    }
+
+    const fn context(self) -> &'static str {
+        match self {
+            Self::Query => "`&QueryContext` is expected",
+            _ => "`&mut Context<'_>` is expected",
         }
     }
 }
@@ -97,16 +131,12 @@ fn take_handlers(block: &mut ItemImpl) -> Result<Vec<Handler>> {
     let mut error: Option<Error> = None;
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        let (marks, others): (Vec<Attribute>, _) =
+        let (marks, others) =
             std::mem::take(&mut method.attrs).into_iter().partition(|attribute| HandlerKind::of(attribute).is_some());
         method.attrs = others;
-        let Some((mark, kind)) = marks.first().and_then(|mark| Some((mark, HandlerKind::of(mark)?))) else { continue };
-        let found = match marks.get(1) {
-            Some(second) => Err(Error::new(second.span(), "a method handles one kind of message")),
-            None => mark.meta.require_path_only().and_then(|_| handler(kind, method)),
-        };
-        match found {
-            Ok(handler) => handlers.push(handler),
+        let marks: Vec<Attribute> = marks;
+        match handler_of(&marks, method) {
+            Ok(handler) => handlers.extend(handler),
             Err(other) => match &mut error {
                 None => error = Some(other),
                 Some(error) => error.combine(other),
@@ -122,15 +152,26 @@ fn take_handlers(block: &mut ItemImpl) -> Result<Vec<Handler>> {
             other.kind == handler.kind && other.conditions.is_empty() && text(&other.message) == text(&handler.message)
         };
         if handler.conditions.is_empty() && handlers[..index].iter().any(is_same) {
-            let error = format!("another {} takes this message, too", handler.kind.name());
-            return Err(Error::new(handler.message.span(), error));
+            let text = format!("another {} takes this message, too", handler.kind.name());
+            return Err(Error::new(handler.message.span(), text));
         }
     }
     Ok(handlers)
 }
 
+fn handler_of(marks: &[Attribute], method: &ImplItemFn) -> Result<Option<Handler>> {
+    let Some((mark, kind)) = marks.first().and_then(|mark| Some((mark, HandlerKind::of(mark)?))) else {
+        return Ok(None);
+    };
+    if let Some(other) = marks[1..].iter().find(|other| HandlerKind::of(other) != Some(kind)) {
+        return Err(Error::new(other.span(), "a method handles one kind of message"));
+    }
+    mark.meta.require_path_only()?;
+    handler(kind, method).map(Some)
+}
+
 fn handler(kind: HandlerKind, method: &ImplItemFn) -> Result<Handler> {
-    let signature = &method.sig;
+    let (signature, noun) = (&method.sig, kind.noun());
     if let Some(asyncness) = &signature.asyncness {
         return Err(Error::new(asyncness.span(), "a handler does not wait: it is not `async`"));
     }
@@ -138,33 +179,46 @@ fn handler(kind: HandlerKind, method: &ImplItemFn) -> Result<Handler> {
         return Err(Error::new(unsafety.span(), "a handler cannot be `unsafe`: the engine calls it"));
     }
     if !signature.generics.params.is_empty() {
-        return Err(Error::new(signature.generics.span(), "a message has one type, so its handler has no generics"));
+        let text = format!("{noun} has one type, so its handler has no generics");
+        return Err(Error::new(signature.generics.span(), text));
     }
     let mut inputs = signature.inputs.iter();
-    match inputs.next() {
-        Some(FnArg::Receiver(receiver)) if matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))) => {}
-        Some(other) => return Err(Error::new(other.span(), "`&mut self` is expected")),
-        None => return Err(Error::new(signature.paren_token.span.join(), "`&mut self` is expected")),
+    let receiver = inputs.next();
+    let is_mutable = match receiver {
+        Some(FnArg::Receiver(receiver)) => match receiver.kind {
+            ReceiverKind::Reference(_, _, mutability) => Some(mutability.is_some()),
+            _ => None,
+        },
+        _ => None,
+    };
+    if is_mutable != Some(kind.changes_state()) {
+        let place = receiver.map_or_else(|| signature.paren_token.span.join(), Spanned::span);
+        return Err(Error::new(place, kind.receiver()));
     }
     let mut types = inputs.filter_map(|input| match input {
         FnArg::Typed(parameter) => Some(&*parameter.ty),
         FnArg::Receiver(_) => None,
     });
     let Some(message) = types.next() else {
-        let text = "the message is expected as the second parameter, a type with `#[derive(Message)]`";
+        let text = format!("the {} is expected as the second parameter, a type with `#[derive(Message)]`", kind.name());
         return Err(Error::new(signature.paren_token.span.join(), text));
     };
     if let Type::Reference(reference) = message {
-        return Err(Error::new(reference.span(), "a message is owned: it comes from another process"));
+        return Err(Error::new(reference.span(), format!("{noun} is owned: it comes from another process")));
     }
     let context = types.next();
-    if let Some(context) = context
-        && !matches!(context, Type::Reference(reference) if reference.mutability.is_some())
-    {
-        return Err(Error::new(context.span(), "`&mut Context<'_>` is expected"));
+    if let Some(context) = context {
+        let is_mutable = match context {
+            Type::Reference(reference) => Some(reference.mutability.is_some()),
+            _ => None,
+        };
+        if is_mutable != Some(kind.changes_state()) {
+            return Err(Error::new(context.span(), kind.context()));
+        }
     }
     if let Some(more) = types.next() {
-        return Err(Error::new(more.span(), "a handler takes a message and the context: put more into the message"));
+        let text = format!("a handler takes {noun} and the context: put more into the {}", kind.name());
+        return Err(Error::new(more.span(), text));
     }
     let is_result = match &signature.output {
         ReturnType::Type(_, ty) => {
@@ -172,9 +226,13 @@ fn handler(kind: HandlerKind, method: &ImplItemFn) -> Result<Handler> {
         }
         ReturnType::Default => false,
     };
-    if let (HandlerKind::Timer | HandlerKind::Event, ReturnType::Type(_, ty)) = (kind, &signature.output) {
-        let text = format!("nobody waits for the answer to a message of `#[{}]`: it returns nothing", kind.name());
-        return Err(Error::new(ty.span(), text));
+    if let ReturnType::Type(_, ty) = &signature.output
+        && !kind.has_answer()
+    {
+        return Err(Error::new(
+            ty.span(),
+            format!("no one waits for the answer to {noun}: its method returns nothing"),
+        ));
     }
     let place = match &signature.output {
         ReturnType::Type(_, ty) => ty.span(),
@@ -203,7 +261,7 @@ fn implementation(options: Tokens, block: &ItemImpl, handlers: &[Handler], modul
             "`#[service]` belongs on an inherent `impl` block of the state, not of a trait",
         ));
     }
-    if handlers.iter().all(|handler| handler.kind == HandlerKind::Timer) {
+    if !handlers.iter().any(|handler| matches!(handler.kind, HandlerKind::Command | HandlerKind::Event)) {
         let text = "a service needs at least one method with `#[command]`, or with `#[event]` on an event stream";
         return Err(Error::new(block.self_ty.span(), text));
     }
@@ -215,15 +273,13 @@ fn implementation(options: Tokens, block: &ItemImpl, handlers: &[Handler], modul
         let Handler { kind, conditions, method, message, has_context, is_result, place } = handler;
         let context = has_context.then(|| quote!(, context));
         let call = quote_spanned!(*place=> Self::#method(service, message #context));
-        let call = match kind {
-            HandlerKind::Command if !is_result => quote_spanned!(*place=> ::core::result::Result::Ok(#call)),
-            HandlerKind::Command | HandlerKind::Timer | HandlerKind::Event => call,
-        };
+        let is_wrapped = kind.has_answer() && !is_result;
+        let call = if is_wrapped { quote_spanned!(*place=> ::core::result::Result::Ok(#call)) } else { call };
         let parameter = if *has_context { quote!(context) } else { quote!(_) };
         let register = Ident::new(kind.name(), *place);
-        quote_spanned! {*place=>
-            #(#conditions)* handlers.#register::<#message>(|service: &mut Self, message, #parameter| #call);
-        }
+        let mutability = kind.changes_state().then(|| quote!(mut));
+        quote_spanned!(*place=> #(#conditions)*
+            handlers.#register::<#message>(|service: &#mutability Self, message, #parameter| #call);)
     });
     let versions = options.versions.map(|versions| {
         quote! {
@@ -287,18 +343,18 @@ mod tests {
             ("", "impl A { #[command] fn a(self, c: C) {} }", "`&mut self` is expected"),
             ("", "impl A { #[command] fn a(c: C) {} }", "`&mut self` is expected"),
             ("", "impl A { #[command] fn a(&mut self) {} }", "second parameter"),
-            ("", "impl A { #[command] fn a(&mut self, c: &C) {} }", "a message is owned"),
+            ("", "impl A { #[command] fn a(&mut self, c: &C) {} }", "a command is owned"),
             ("", "impl A { #[command] fn a(&mut self, c: C, d: D) {} }", "`&mut Context<'_>` is expected"),
             ("", "impl A { #[command] fn a(&mut self, c: C, d: &D) {} }", "`&mut Context<'_>` is expected"),
-            ("", "impl A { #[command] fn a(&mut self, c: C, d: &mut D, e: E) {} }", "put more into the message"),
+            ("", "impl A { #[command] fn a(&mut self, c: C, d: &mut D, e: E) {} }", "put more into the command"),
             (
                 "",
                 "impl A { #[command] fn a(&mut self, c: C) {} #[command] fn b(&mut self, c: C) {} }",
                 "another command takes this message",
             ),
             ("", "impl A { #[timer] fn a(&mut self, t: T) {} }", "at least one method with `#[command]`"),
-            ("", "impl A { #[timer] fn a(&mut self, t: T) -> u8 { 1 } }", "nobody waits for the answer"),
-            ("", "impl A { #[event] fn a(&mut self, e: E) -> Result<(), ()> {} }", "it returns nothing"),
+            ("", "impl A { #[timer] fn a(&mut self, t: T) -> u8 { 1 } }", "no one waits for the answer to a timer"),
+            ("", "impl A { #[event] fn a(&mut self, e: E) -> Result<(), ()> {} }", "returns nothing"),
             ("", "impl A { #[event] #[timer] fn a(&mut self, e: E) {} }", "one kind of message"),
             (
                 "",
@@ -306,6 +362,27 @@ mod tests {
                 "another event takes this message",
             ),
             ("", "impl A { #[command(b)] fn a(&mut self, c: C) {} }", "unexpected token"),
+            ("", "impl A { #[query] fn a(&self, q: Q) {} }", "at least one method with `#[command]`"),
+            ("", "impl A { #[query] async fn a(&self, q: Q) {} }", "not `async`"),
+            ("", "impl A { #[query] unsafe fn a(&self, q: Q) {} }", "cannot be `unsafe`"),
+            ("", "impl A { #[query] fn a<T>(&self, q: T) {} }", "a query has one type"),
+            ("", "impl A { #[query] fn a() {} }", "`&self` is expected"),
+            ("", "impl A { #[query] fn a(&mut self, q: Q) {} }", "`&self` is expected: a query reads the state"),
+            ("", "impl A { #[query] fn a(self, q: Q) {} }", "`&self` is expected"),
+            ("", "impl A { #[query] fn a(self: Box<Self>, q: Q) {} }", "`&self` is expected"),
+            ("", "impl A { #[query] fn a(q: Q) {} }", "`&self` is expected"),
+            ("", "impl A { #[query] fn a(&self) {} }", "the query is expected as the second parameter"),
+            ("", "impl A { #[query] fn a(&self, q: &Q) {} }", "a query is owned"),
+            ("", "impl A { #[query] fn a(&self, q: Q, d: D) {} }", "`&QueryContext` is expected"),
+            ("", "impl A { #[query] fn a(&self, q: Q, d: &mut D) {} }", "`&QueryContext` is expected"),
+            ("", "impl A { #[query] fn a(&self, q: Q, d: &D, e: E) {} }", "put more into the query"),
+            ("", "impl A { #[query] #[command] fn a(&self, q: Q) {} }", "one kind of message"),
+            ("", "impl A { #[query(b)] fn a(&self, q: Q) {} }", "unexpected token"),
+            (
+                "",
+                "impl A { #[query] fn a(&self, q: Q) {} #[query] fn b(&self, q: Q) {} }",
+                "another query takes this message",
+            ),
             ("name = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "`versions = 1..=2`"),
             ("versions = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "range"),
         ] {
@@ -326,7 +403,8 @@ mod tests {
     fn handlers_and_options_are_written() {
         let item = "impl<T: State> A<T> { #[command] #[inline] fn a(&mut self, c: C) -> u8 { 1 } \
                     #[command] fn b(&mut self, d: D, context: &mut Context<'_>) -> Result<(), E> { Ok(()) } \
-                    #[timer] fn c(&mut self, c: C) {} #[event] fn d(&mut self, c: C, context: &mut Context<'_>) {} }";
+                    #[query] fn c(&self, c: C) -> u8 { 1 } \
+                    #[query] fn d(&self, q: Q, context: &QueryContext) -> Result<(), E> { Ok(()) } }";
         let code = expand("versions = 1..=2, crate = foundation".parse().unwrap(), item.parse().unwrap(), "::x");
         let file: syn::File = syn::parse2(code.clone()).unwrap();
         assert_eq!(file.items.len(), 2);
@@ -337,8 +415,8 @@ mod tests {
             "1 ..= 2",
             "command :: < C > (| service : & mut Self , message , _ | :: core :: result :: Result :: Ok (Self :: a (service , message)))",
             "command :: < D > (| service : & mut Self , message , context | Self :: b (service , message , context))",
-            "timer :: < C > (| service : & mut Self , message , _ | Self :: c (service , message))",
-            "event :: < C > (| service : & mut Self , message , context | Self :: d (service , message , context))",
+            "query :: < C > (| service : & Self , message , _ | :: core :: result :: Result :: Ok (Self :: c (service , message)))",
+            "query :: < Q > (| service : & Self , message , context | Self :: d (service , message , context))",
         ] {
             assert!(code.contains(part), "{part} is not in {code}");
         }

@@ -1,9 +1,9 @@
-//! A service made by the attribute: replies with and without a refusal, the context, versions, and a restart from its
-//! snapshot and from its journal.
+//! A service made by the attribute: replies with and without a refusal, queries, the context, versions, and a restart
+//! from its snapshot and from its journal.
 
 use gapless_client::polled::ClientOptions;
 use gapless_client::{PolledClient, SessionKey};
-use gapless_engine::{Context, Service as _, ServiceHost, ServiceHostOptions};
+use gapless_engine::{Context, QueryContext, Service as _, ServiceHost, ServiceHostOptions};
 use gapless_message::{Message, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -45,6 +45,18 @@ enum NotBooked {
     Overdrawn { balance: u64 },
 }
 
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = u64, refusal = NotBooked)]
+struct Balance(u64);
+
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = u64)]
+struct Total;
+
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = u64)]
+struct LastSequence;
+
 struct MissingAccount(u64);
 
 impl From<MissingAccount> for NotBooked {
@@ -76,6 +88,21 @@ impl Ledger {
         self.last_sequence = context.sequence();
         Ok(Booked { is_later, left })
     }
+
+    #[query]
+    fn balance_of(&self, Balance(account): Balance) -> Result<u64, NotBooked> {
+        Ok(self.balance(account)?)
+    }
+
+    #[query]
+    fn total(&self, _: Total) -> u64 {
+        self.balances.values().sum()
+    }
+
+    #[query]
+    fn last_sequence(&self, _: LastSequence, context: &QueryContext) -> u64 {
+        context.sequence()
+    }
 }
 
 fn start(directory: &Path) -> (ServiceHost, PolledClient, SessionKey) {
@@ -101,6 +128,10 @@ fn methods_are_commands() {
     deposit(&mut client, 2, 0);
     assert_eq!(transfer(&mut client, session, 2, 30), Ok(Booked { is_later: true, left: 70 }));
     assert_eq!(transfer(&mut client, session, 2, 71), Err(NotBooked::Overdrawn { balance: 70 }));
+    assert_eq!(client.query_request(&Balance(2), PATIENCE).unwrap(), Ok(30));
+    assert_eq!(client.query_request(&Balance(3), PATIENCE).unwrap(), Err(NotBooked::NoAccount(3)));
+    assert_eq!(client.query_request(&Total, PATIENCE).unwrap(), Ok(100));
+    assert_eq!(client.query_request(&LastSequence, PATIENCE).unwrap(), Ok(client.seen_sequence()));
     host.stop().unwrap();
 
     let (host, mut client, session) = start(directory.path());
