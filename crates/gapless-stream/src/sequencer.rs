@@ -5,7 +5,7 @@ use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
 use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
-use gapless_wire::{Frame, Kind};
+use gapless_wire::{Fragment, Frame, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -600,10 +600,11 @@ impl Sequencer {
 }
 
 #[cold]
-fn decide_query(frame: &Frame<'_>) -> Decision {
+pub(crate) fn decide_query(frame: &Frame<'_>) -> Decision {
+    let is_plain = frame.flags() & (REFUSED_FLAG | TRANSACTION_FLAG) == 0 && frame.fragment() == Fragment::WHOLE;
     match (frame.session(), frame.session_seq()) {
-        (0, 1..) if frame.flags() & REFUSED_FLAG == 0 => Decision::Query,
-        _ => Decision::Malformed("a query has session 0, and numbers from 1 on"),
+        (0, 1..) if is_plain => Decision::Query,
+        _ => Decision::Malformed("a query has one frame, session 0, and numbers from 1 on"),
     }
 }
 

@@ -18,6 +18,7 @@ use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Encoding, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -49,6 +50,11 @@ struct Place {
     version: u32,
 }
 
+/// Number of the answering member.
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = u32)]
+struct Member;
+
 #[derive(Serialize, Deserialize, Message)]
 #[message(reply = Vec<u8>)]
 struct Bytes {
@@ -77,6 +83,8 @@ mod other {
 struct Hall {
     taken: u32,
     orders: BTreeMap<u32, u32>,
+    /// Differs between members; no part of the state.
+    member: u32,
 }
 
 impl Service for Hall {
@@ -96,6 +104,7 @@ impl Service for Hall {
                 let (sequence, time_ns, version) = (context.sequence(), context.time_ns(), context.version());
                 Ok::<_, NoRefusal>(Place { sequence, time_ns, version })
             })
+            .query(|hall: &Self, _: Member, _: &QueryContext| Ok::<_, NoRefusal>(hall.member))
             .query(|_: &Self, Bytes { length, number }, _: &QueryContext| {
                 Ok::<_, NoRefusal>(vec![number; length as usize])
             })
@@ -341,16 +350,56 @@ fn queries_outlive_a_restart() {
     host.stop().unwrap();
 }
 
-/// Also where the connected member does not lead, and over a change of the leader.
-#[test]
-fn members_answer_by_tcp() {
+/// With TCP ports.
+fn cluster() -> (Cluster, Vec<SocketAddr>) {
     let mut cluster = Cluster::new(3, "");
     let ports: Vec<_> = (0..3).map(|_| free_address()).collect();
     for (member, port) in (1..).zip(&ports) {
         let text = std::fs::read_to_string(cluster.file(member)).unwrap();
         std::fs::write(cluster.file(member), text + &format!("[clients]\naddress = \"{port}\"\n")).unwrap();
-        cluster.start(member, Hall::default()).unwrap();
+        cluster.start(member, Hall { member: member as u32, ..Hall::default() }).unwrap();
     }
+    (cluster, ports)
+}
+
+#[test]
+fn followers_answer() {
+    let (mut cluster, ports) = cluster();
+    let leader = cluster.leader();
+    let options = || ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    let mut client = PolledClient::connect_any(&cluster.sockets(), options()).unwrap();
+    let session = client.open_session(1, 16).unwrap();
+    for (follower, by_tcp) in (1..=3).filter(|member| *member != leader).zip([false, true]) {
+        let mut reader = if by_tcp {
+            PolledClient::connect(format!("tcp:{}", ports[follower - 1]), options()).unwrap()
+        } else {
+            PolledClient::connect(&cluster.sockets()[follower - 1], options()).unwrap()
+        };
+        let before = take(&mut client, session, 1);
+        for seats in before + 1..before + 100 {
+            assert_eq!(take(&mut client, session, 1), seats);
+            let read = reader.query_request_after(&Taken, client.seen_sequence(), PATIENCE).unwrap();
+            assert_eq!((read, reader.seen_sequence()), (Ok(seats), client.seen_sequence()));
+        }
+        assert_eq!(reader.query_request(&Member, PATIENCE).unwrap(), Ok(follower as u32));
+        // The follower lags as far as the frame is not there yet.
+        let early = reader.send_query(&Taken, client.seen_sequence() + 1, PATIENCE).unwrap();
+        assert_eq!(taken(&mut reader), before + 99);
+        assert!(reader.take_answer::<Taken>(early).is_none());
+        take(&mut client, session, 1);
+        let answer = until_some("the answer", || {
+            reader.poll(usize::MAX, |_| {}).unwrap();
+            reader.take_answer::<Taken>(early)
+        });
+        assert_eq!(answer.unwrap(), Ok(before + 100));
+    }
+    cluster.ends_equal(&[1, 2, 3]);
+}
+
+/// Over a change of the leader.
+#[test]
+fn members_answer_by_tcp() {
+    let (mut cluster, ports) = cluster();
     let leader = cluster.leader();
     let mut order: Vec<_> = (1..=3).filter(|member| *member != leader).chain([leader]).collect();
     let connect = |order: &[usize]| {

@@ -1,11 +1,11 @@
 //! An [`Ingress`] as a cluster's member, called between its polls. As follower it appends the leader's frames and
 //! stamps none, and keeps the sequencer's state current, so leading starts at once. Nothing here releases.
 
-use super::Ingress;
 use super::publishers::TurnResult;
+use super::{Ingress, checked};
 use crate::StreamError;
 use crate::messages::{ResponderMessage, SequencerRequest};
-use crate::sequencer::{Decision, Sequencer};
+use crate::sequencer::{Decision, Sequencer, decide_query};
 use crate::stream_time::StreamTime;
 use gapless_agent::Now;
 use gapless_client::control_messages::{ControlOutcome, ControlStatus};
@@ -305,6 +305,10 @@ impl Ingress {
         if !self.links.service.has_room(1) {
             return Ok(TurnResult::Taken(0));
         }
+        let taken = match self.take_queries(number) {
+            Ok(taken) => taken,
+            Err(unusable) => return Ok(unusable),
+        };
         if let IngressRole::Following { leader: None, awaited_until_ns, .. } = self.role
             && self.now.monotonic_ns < awaited_until_ns
         {
@@ -313,7 +317,7 @@ impl Ingress {
             if publisher.next_redirect_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some()) {
                 publisher.next_redirect_ns = Some(awaited_until_ns);
             }
-            return Ok(TurnResult::Taken(0));
+            return Ok(TurnResult::Taken(taken));
         }
         let mut dropped = 0;
         while dropped < self.options.frames_per_poll_max {
@@ -329,6 +333,9 @@ impl Ingress {
             if may_open && header[KIND_OFFSET] == Kind::SessionOpen as u8 {
                 publisher.next_redirect_ns = None;
                 return self.take_from(number);
+            }
+            if self.serves && header[KIND_OFFSET] == Kind::Query as u8 {
+                break;
             }
             publisher.reader.advance(length);
             dropped += 1;
@@ -348,7 +355,43 @@ impl Ingress {
             };
             self.notify_service(ResponderMessage::NotLeader { connection, leader });
         }
-        Ok(TurnResult::Taken(dropped))
+        Ok(TurnResult::Taken(taken + dropped))
+    }
+
+    /// Takes the queries at the head of a ring, which the service of any member answers from its released state. Leaves
+    /// room for a redirect.
+    fn take_queries(&mut self, number: usize) -> Result<usize, TurnResult> {
+        let (mut taken, mut bytes) = (0, Vec::new());
+        while self.serves && taken < self.options.frames_per_poll_max && self.links.service.has_room(2) {
+            let publisher = &mut self.publishers[number];
+            // The caller finds an unusable ring.
+            let Ok(Some(length)) = publisher.reader.next_length() else { break };
+            let mut header = [0; HEADER_LENGTH];
+            publisher.reader.copy(&mut header);
+            if header[KIND_OFFSET] != Kind::Query as u8 {
+                break;
+            }
+            let limit = self.window.frame_length_max();
+            if length > limit {
+                let reason = format!("a query of {length} bytes is longer than the stream's limit of {limit}");
+                return Err(TurnResult::Corrupt(reason));
+            }
+            bytes.resize(aligned_length(length), 0);
+            publisher.reader.copy(&mut bytes);
+            let frame =
+                checked(&bytes, publisher.is_checked).map_err(|error| TurnResult::Corrupt(error.to_string()))?;
+            if frame.length() != length || frame.kind() != Kind::Query {
+                return Err(TurnResult::Corrupt("a frame changed while it was read".to_owned()));
+            }
+            if let Decision::Malformed(reason) = decide_query(&frame) {
+                return Err(TurnResult::Malformed(reason, frame.session()));
+            }
+            publisher.reader.advance(length);
+            let query = publisher.query(&frame);
+            self.notify_service(query);
+            taken += 1;
+        }
+        Ok(taken)
     }
 
     /// Redirects a publisher if `decision` concerns a session that it opened before this member followed another

@@ -1,4 +1,5 @@
-//! A leading member hands queries to its service and appends none of them. Damaged ones cost their sender the ring.
+//! A member hands queries to its service, whether it leads or follows, and appends none of them. Damaged ones cost their
+//! sender the ring.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::member::{EXPIRY_NS, Member, send};
@@ -8,6 +9,7 @@ use gapless_stream::{ResponderMessage, Sequencer};
 use gapless_wire::{Encoding, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
 const MS_NS: u64 = 1_000_000;
+const SECOND_NS: u64 = 1_000 * MS_NS;
 
 fn query(session: u64, number: u64, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
@@ -69,13 +71,55 @@ fn bad_query_costs_the_ring() {
         ("a query without a number", query(0, 0, b"a query")),
         ("a damaged query", damaged),
     ] {
-        let mut member = service_member();
-        let mut publisher = member.connect();
-        send(&mut publisher, &bytes);
-        send(&mut publisher, &query(0, 1, b"a query"));
-        member.poll(MS_NS);
-        let told = member.told();
-        assert!(matches!(&told[..], [ResponderMessage::Refuse { .. }]), "{what}: {told:?}");
-        assert!(publisher.writer.is_reader_closed(), "{what}");
+        for follows in [false, true] {
+            let mut member = service_member();
+            if follows {
+                member.ingress.follow(Some("tcp:other:1"));
+            }
+            let mut publisher = member.connect();
+            send(&mut publisher, &bytes);
+            send(&mut publisher, &query(0, 1, b"a query"));
+            member.poll(MS_NS);
+            let told = member.told();
+            assert!(matches!(&told[..], [ResponderMessage::Refuse { .. }]), "{what}: {told:?}");
+            assert!(publisher.writer.is_reader_closed(), "{what}");
+        }
     }
+}
+
+#[test]
+fn follower_takes_queries() {
+    for leader in [None, Some("tcp:other:1")] {
+        let mut member = service_member();
+        member.ingress.follow(leader);
+        let mut publisher = member.connect();
+        send(&mut publisher, &query(0, 1, b"a query"));
+        send(&mut publisher, &query(0, 2, b"a query"));
+        member.poll(MS_NS);
+        assert_eq!(queries_told(&member).len(), 2);
+        member.poll(SECOND_NS);
+        assert_eq!(member.told(), [], "a client that only asks is not redirected");
+    }
+}
+
+#[test]
+fn redirected_client_still_asks() {
+    let mut member = service_member();
+    member.ingress.follow(Some("tcp:other:1"));
+    let mut publisher = member.connect();
+    let command = FrameHeader { kind: Kind::Command, session: 1, session_seq: 1, ..FrameHeader::default() };
+    let mut bytes = vec![0; HEADER_LENGTH];
+    FrameWriter::new(&mut bytes).finish(&command, 0);
+    send(&mut publisher, &bytes);
+    send(&mut publisher, &query(0, 1, b"a query"));
+    member.poll(MS_NS);
+    let told = member.told();
+    assert!(matches!(&told[..], [ResponderMessage::NotLeader { .. }]), "{told:?}");
+    member.poll(2 * MS_NS);
+    assert_eq!(queries_told(&member).len(), 1);
+    // Without a service here, the client has to go on.
+    member.ingress.redirect_all();
+    send(&mut publisher, &query(0, 2, b"a query"));
+    member.poll(SECOND_NS);
+    assert_eq!(member.turned_away(), ["tcp:other:1"]);
 }
