@@ -142,7 +142,7 @@ impl Service for Effects {
                 let session = context.session();
                 for _ in 0..count {
                     context
-                        .send_bytes(session, 7, gapless_schema::Encoding::Opaque, 0, |_| Ok::<_, String>(0))
+                        .notify_bytes(session, 7, gapless_schema::Encoding::Opaque, 0, |_| Ok::<_, String>(0))
                         .unwrap();
                 }
                 Ok::<_, NoRefusal>(())
