@@ -2,6 +2,8 @@
 
 use crate::HostError;
 use crate::options::HostOptions;
+#[cfg(feature = "cqrs")]
+use crate::options::ProgramKind;
 use crate::place::Place;
 #[cfg(feature = "cqrs")]
 use crate::program::Aggregates;
@@ -29,7 +31,10 @@ use std::time::Duration;
 /// #     pub use gapless_engine::service;
 /// #     pub use gapless_host::Host;
 /// #     pub mod prelude {
-/// #         pub use gapless_message::{Message, state::State};
+/// #         pub use gapless_client::ClientOptions;
+/// #         pub use gapless_message::{Message, State};
+/// #         pub use gapless_transport::token::random_token;
+/// #         pub use std::time::Duration;
 /// #     }
 /// # }
 /// use gapless::Host;
@@ -45,7 +50,7 @@ use std::time::Duration;
 /// #[message(reply = u64)]
 /// struct Take;
 ///
-/// #[gapless_engine::service]
+/// #[gapless::service]
 /// impl Tickets {
 ///     #[command]
 ///     fn take(&mut self, _: Take) -> u64 {
@@ -57,7 +62,9 @@ use std::time::Duration;
 /// // "memory", a directory, or the file of a cluster's member: for instance an argument of the program.
 /// let place = "memory";
 /// let host = Host::at(place)?.service(Tickets::default()).start()?;
-/// assert_eq!(host.blocking_client()?.call(Take)?, 1);
+/// let mut client = host.polled_client(ClientOptions::default())?;
+/// let session = client.open_session(random_token(), 16)?;
+/// assert_eq!(client.call_request(session, &Take, Duration::from_secs(5))?, Ok(1));
 /// host.stop()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -257,7 +264,7 @@ impl Host<Aggregates> {
     /// intact base.
     pub fn start(self) -> Result<Running<Aggregates>, HostError> {
         let Self { place, options, program: Aggregates { model, options: bus_options } } = self;
-        options.check(&place, crate::program::ProgramKind::Aggregates)?;
+        options.check(&place, ProgramKind::Aggregates)?;
         let name = place.to_string();
         #[cfg(feature = "cluster")]
         if let Place::Member(file) = &place {
@@ -282,7 +289,7 @@ impl Host<Aggregates> {
             let reason = "a member has threads; take Host::start".to_owned();
             return Err(HostError::Refused { call: "start_polled", place: place.to_string(), reason });
         }
-        options.check(&place, crate::program::ProgramKind::Aggregates)?;
+        options.check(&place, ProgramKind::Aggregates)?;
         options.check_polled(&place)?;
         Ok(DirectBus::start(model, bus_options, options.of_own_stream(&place), bus)?)
     }

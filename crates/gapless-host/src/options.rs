@@ -2,7 +2,6 @@
 
 use crate::HostError;
 use crate::place::Place;
-use crate::program::ProgramKind;
 use gapless_engine::store::StoreLimits;
 use gapless_engine::{Persistence, Policy, ServiceHostOptions, Threads};
 #[cfg(feature = "cluster")]
@@ -10,6 +9,14 @@ use gapless_engine::{ReplicaOptions, StateOptions};
 use gapless_transport::Tier;
 use std::path::PathBuf;
 use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProgramKind {
+    Service,
+    State,
+    #[cfg(feature = "cqrs")]
+    Aggregates,
+}
 
 /// `None`: the default of the place.
 #[derive(Clone, Debug, Default)]

@@ -3,6 +3,7 @@
 use crate::HostError;
 #[cfg(feature = "cluster")]
 use crate::options::HostOptions;
+use crate::options::ProgramKind;
 #[cfg(feature = "cluster")]
 use gapless_cluster::config::ClusterConfig;
 #[cfg(feature = "cluster")]
@@ -13,14 +14,6 @@ use gapless_engine::{Service, ServiceHost, ServiceHostOptions, StateService};
 use gapless_message::state;
 use gapless_message::state::State;
 use std::sync::Arc;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProgramKind {
-    Service,
-    State,
-    #[cfg(feature = "cqrs")]
-    Aggregates,
-}
 
 /// A service or a replicated state, as program of a [`Host`](crate::Host).
 pub struct Services(pub(crate) Box<dyn Program>);
