@@ -4,6 +4,7 @@ use crate::programs::{Caller, Hours, Sum, add};
 use gapless_client::ClientOptions;
 use gapless_engine::{Context, Handlers, Service};
 use gapless_host::{Host, HostError, Phase, Running};
+use gapless_testkit::wait;
 use std::sync::mpsc::channel;
 
 #[test]
@@ -28,6 +29,7 @@ fn stop_ends_every_wait() {
     Caller::new(&host).add(&add(1));
     let last = host.clone().stop().unwrap();
     for thread in waiting {
+        wait::until("the end of a wait", || thread.is_finished());
         thread.join().unwrap().unwrap();
     }
     assert_eq!(host.stop().unwrap(), last, "each handle is told the same");

@@ -108,6 +108,7 @@ fn failed_start_is_reported() {
     let waiting = host.clone();
     let waiting = std::thread::spawn(move || waiting.wait());
     lagging.add_until("its failure", || host.status().phase == Phase::Failed);
+    wait::until("the end of the wait", || waiting.is_finished());
     let error = waiting.join().unwrap().unwrap_err().to_string();
     assert!(error.contains("its next start failed: the function that creates the service panicked"), "{error}");
     assert_eq!(host.status().failure, Some(error));
@@ -136,6 +137,7 @@ fn stop_ends_the_next_start() {
     wait::until("the request", || matches!(host.snapshot(), Err(HostError::Stopped)));
     assert!(!stopping.is_finished(), "the member is starting");
     go_on.send(()).unwrap();
+    wait::until("the stop", || stopping.is_finished());
     assert!(stopping.join().unwrap().unwrap() > 0);
     assert_eq!(host.status().phase, Phase::Stopped);
     host.wait().unwrap();
