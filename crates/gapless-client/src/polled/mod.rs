@@ -35,7 +35,7 @@ pub use queries::QUERIES_IN_FLIGHT_MAX;
 pub use saved_session::SavedSession;
 pub use waiting::ClientWaker;
 
-pub(crate) use reconnecting::ResumeError;
+pub(crate) use reconnecting::Resumption;
 pub(crate) use waiting::SleepLimit;
 
 use crate::ClientError;

@@ -71,12 +71,15 @@ impl fmt::Display for ServiceAddress {
 
 const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
 
-/// A failed attempt to resume.
+/// Result of an attempt to resume.
 #[derive(Debug)]
-pub(crate) struct ResumeError {
-    pub error: ClientError,
-    /// Time until the next attempt; `None` if there is no use in one.
-    pub pause: Option<Duration>,
+pub(crate) enum Resumption {
+    Begun,
+    Failed {
+        error: ClientError,
+        /// Time until the next attempt; `None` if there is no use in one.
+        pause: Option<Duration>,
+    },
 }
 
 /// Bounded, for each connection, by the notices that the service keeps for the open sessions, and by the commands sent.
@@ -256,8 +259,8 @@ impl PolledClient {
     }
 
     /// Makes one attempt at one address, for at most `limit`, and does not wait for the sessions: polls reopen them and
-    /// resend their commands. After an error the next attempt is due after [`ResumeError::pause`].
-    pub(crate) fn resume_once(&mut self, limit: Duration) -> Result<(), ResumeError> {
+    /// resend their commands.
+    pub(crate) fn resume_once(&mut self, limit: Duration) -> Resumption {
         let now = self.now();
         if std::mem::take(&mut self.silence).is_left
             && let Some(addresses) = &mut self.addresses
@@ -265,14 +268,16 @@ impl PolledClient {
             // One stalled member is not a whole failed round.
             let _ = addresses.failed(now);
         }
-        let Err(error) = self.dial(limit).and_then(|link| self.resume_over(link)) else { return Ok(()) };
+        let Err(error) = self.dial(limit).and_then(|link| self.resume_over(link)) else {
+            return Resumption::Begun;
+        };
         let now = self.now();
         let pause = match (&mut self.addresses, &error) {
             (None, _) | (_, ClientError::OtherHistory { .. }) => None,
             (Some(addresses), ClientError::NotLeader { leader }) => Some(addresses.on_not_leader(leader, now)),
             (Some(addresses), _) => Some(addresses.failed(now)),
         };
-        Err(ResumeError { error, pause })
+        Resumption::Failed { error, pause }
     }
 
     /// Number of addresses; 0 inside the service's process.

@@ -3,7 +3,7 @@
 
 use super::call_state::{CallState, Ending, Sending};
 use super::channel::Channel;
-use crate::polled::{Incoming, PolledClient, Reply, ResumeError, SleepLimit, WINDOW_COMMANDS_MAX};
+use crate::polled::{Incoming, PolledClient, Reply, Resumption, SleepLimit, WINDOW_COMMANDS_MAX};
 use crate::{ClientError, CommandNumber, SessionKey};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
@@ -301,12 +301,12 @@ impl Connection {
         }
         self.attempts = self.attempts.saturating_add(1);
         match self.client.resume_once(limit) {
-            Ok(()) => {
+            Resumption::Begun => {
                 self.generation += 1;
                 self.lost = None;
                 Reconnection::Connected
             }
-            Err(ResumeError { error, pause: Some(pause) }) => {
+            Resumption::Failed { error, pause: Some(pause) } => {
                 lost.next_attempt = Instant::now() + pause;
                 if let Some(waited) = lost.waits.take_due(monotonic_ns()) {
                     let waited_s = waited.as_secs();
@@ -315,7 +315,7 @@ impl Connection {
                 channel.set_trouble(Some(error.to_string()));
                 Reconnection::Pause(pause)
             }
-            Err(ResumeError { error, pause: None }) => {
+            Resumption::Failed { error, pause: None } => {
                 self.end(&error, channel, wakers);
                 Reconnection::Ended
             }

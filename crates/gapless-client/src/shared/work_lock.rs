@@ -62,42 +62,45 @@ pub(super) struct Announced(u64);
 mod tests {
     use super::*;
     use std::collections::VecDeque;
-    use std::sync::Arc;
+    use std::sync::Barrier;
 
-    /// Every item is taken without anyone waiting for the lock, although all its producers have ended.
+    /// No thread waits for the lock, and none comes back later.
     #[test]
     fn announced_work_is_never_left() {
-        const THREADS: u64 = 4;
-        const ITEMS: u64 = 20_000;
-        type Shared = (Mutex<VecDeque<u64>>, WorkLock<u64>);
-        let shared = Arc::new((Mutex::new(VecDeque::new()), WorkLock::new(0)));
-        let produce = |shared: &Shared, from: u64| {
-            let (queue, work) = shared;
-            for item in from..from + ITEMS {
-                queue.lock().unwrap().push_back(item);
+        const THREADS: usize = 3;
+        const ROUNDS: usize = 3_000;
+        let (queue, work) = (Mutex::new(VecDeque::new()), WorkLock::new(0));
+        let barrier = Barrier::new(THREADS);
+        let queued = || queue.lock().unwrap().pop_front();
+        let produce = |thread: usize| {
+            for round in 0..ROUNDS {
+                barrier.wait();
+                (0..thread * round % 7).for_each(|_| std::thread::yield_now());
+                queue.lock().unwrap().push_back(1);
                 work.announce();
                 while let Some((mut sum, known)) = work.try_lock() {
-                    while let Some(item) = { queue.lock().unwrap().pop_front() } {
+                    while let Some(item) = queued() {
                         *sum += item;
                     }
-                    if item.is_multiple_of(3) {
-                        std::thread::yield_now();
-                    }
+                    // The others announce meanwhile, and go.
+                    (0..5).for_each(|_| std::thread::yield_now());
                     drop(sum);
                     if !work.has_news(known) {
                         break;
                     }
                 }
+                barrier.wait();
+                assert_eq!(*work.lock().0, (round + 1) * THREADS, "in round {round}");
             }
         };
-        let threads: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                let shared = Arc::clone(&shared);
-                std::thread::spawn(move || produce(&shared, thread * ITEMS))
-            })
-            .collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert!(shared.0.lock().unwrap().is_empty());
-        assert_eq!(*shared.1.lock().0, (0..THREADS * ITEMS).sum::<u64>());
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS)
+                .map(|thread| {
+                    let produce = &produce;
+                    scope.spawn(move || produce(thread))
+                })
+                .collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
     }
 }
