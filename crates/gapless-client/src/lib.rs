@@ -4,8 +4,8 @@
 //! |---|---|
 //! | [`stream_file`] | [`StreamConfig`]: a stream's file as plain data, and the node options from it |
 //! | [`node`] | [`StreamNode`](node::StreamNode): reads every message of a stream, and publishes |
-//! | [`polled`] | [`PolledClient`]: sessions, commands and their replies |
 //! | [`shared`] | [`Client`]: commands of many tasks and threads over one connection; its blocking twin |
+//! | [`polled`] | [`PolledClient`]: sessions, commands and their replies |
 //! | [`control`] | halting, resuming, rolling over and ending a stream, and querying its nodes, from another process |
 //! | [`replay_merge`] | [`ReplayMerge`](replay_merge::ReplayMerge): a replay of the journal from any frame that continues in the live window |
 //! | `assembly` | reassembly of fragments |

@@ -63,6 +63,16 @@ impl Client {
     }
 }
 
+impl Connect {
+    /// Connects on this thread.
+    ///
+    /// # Errors
+    /// The address or an option is refused; no service listens there, or it refuses the client; no answer in time.
+    pub fn blocking(self) -> Result<Client, ClientError> {
+        self.open().map(|channel| super::Client::of(channel).into())
+    }
+}
+
 impl From<super::Client> for Client {
     fn from(client: super::Client) -> Self {
         Self(client)

@@ -161,7 +161,7 @@ impl QueuedCall {
             return Poll::Ready(ending);
         }
         if self.begun.elapsed() >= within {
-            return match channel.give_up(&self.state, within) {
+            return match channel.outbox.give_up(&self.state, within) {
                 Some(ending) => Poll::Ready(ending),
                 None => unreachable!("only its caller takes its ending"),
             };
@@ -224,7 +224,7 @@ impl<R: Request> Drop for Call<R> {
         if let Stage::Queued(call) = &mut self.stage {
             let channel = self.client.channel();
             call.leave_pending(channel);
-            channel.abandon(&call.state);
+            channel.outbox.abandon(&call.state);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! [`CallState`]: one command on its way, shared by its caller and the connection.
 
-use super::command_queue::Waiting;
+use super::waiting_bound::Waiting;
 use crate::polled::MessageType;
 use crate::{ClientError, CommandNumber};
 use gapless_agent::deadlines::DeadlineTarget;

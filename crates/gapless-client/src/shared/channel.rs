@@ -1,30 +1,30 @@
 //! [`Channel`]: what the clones of a [`Client`](super::Client) share. Two locks: one of the queue, held for
 //! microseconds, and one of the connection, for which no caller waits.
 
-use super::call_state::{CallState, Ending};
-use super::command_queue::{CommandQueue, QueueFull, Waiting};
+use super::CallOptions;
+use super::blocked_threads::BlockedThreads;
+use super::call_state::CallState;
 use super::connection::Connection;
-use super::watcher::Watch;
+use super::outbox::Outbox;
+use super::waiting_bound::QueueFull;
+use super::watch::Watch;
 use super::work_lock::WorkLock;
-use super::{CallOptions, blocked::BlockedThreads};
 use crate::ClientError;
 use crate::polled::PolledClient;
 use gapless_agent::foreign;
 use gapless_agent::wake_fd;
 use gapless_transport::TransportError;
 use rustix::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Duration;
 
 /// Turns of one caller in a row, before it leaves the work to the watcher.
 const TURNS_MAX: usize = 16;
 
 pub(super) struct Channel {
     pub connection: WorkLock<Connection>,
-    pub queue: CommandQueue,
-    pub waiting: Waiting,
+    pub outbox: Outbox,
     pub options: CallOptions,
     next_lane: AtomicUsize,
     /// Calls that have returned `Pending`, and wait for a wake-up.
@@ -38,9 +38,6 @@ pub(super) struct Channel {
     pub blocked: BlockedThreads,
     is_helper_started: AtomicBool,
     is_closed: AtomicBool,
-    /// Why there is no service at the moment.
-    trouble: Mutex<Option<String>>,
-    notices: AtomicU64,
 }
 
 impl Channel {
@@ -49,8 +46,7 @@ impl Channel {
         let wake = wake_fd::create().map_err(TransportError::system("making an eventfd"))?;
         Ok(Self {
             connection: WorkLock::new(Connection::new(client, options.sessions)),
-            queue: CommandQueue::new(options.sessions),
-            waiting: Waiting::new(options.waiting_max),
+            outbox: Outbox::new(options.sessions, options.waiting_max),
             options,
             next_lane: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
@@ -60,8 +56,6 @@ impl Channel {
             blocked: BlockedThreads::default(),
             is_helper_started: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
-            trouble: Mutex::default(),
-            notices: AtomicU64::new(0),
         })
     }
 
@@ -71,8 +65,7 @@ impl Channel {
 
     /// Queues a command. [`Channel::turn`] sends it.
     pub fn queue(&self, state: &Arc<CallState>) -> Result<(), QueueFull> {
-        self.waiting.enter(state.length())?;
-        self.queue.push(Arc::clone(state), &self.waiting);
+        self.outbox.push(state)?;
         self.connection.announce();
         Ok(())
     }
@@ -82,7 +75,7 @@ impl Channel {
         for _ in 0..TURNS_MAX {
             let Some((mut connection, known)) = self.connection.try_lock() else { return };
             let mut wakers = Vec::new();
-            let pass = connection.pass_of_caller(self, &mut wakers);
+            let pass = connection.pass_of_caller(&self.outbox, &mut wakers);
             drop(connection);
             wake_all(wakers);
             if pass.needs_watcher {
@@ -163,37 +156,6 @@ impl Channel {
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.wake_watcher();
-    }
-
-    pub fn set_trouble(&self, trouble: Option<String>) {
-        *lock(&self.trouble) = trouble;
-    }
-
-    /// Reason for a call that has no reply after `given`.
-    pub fn late_reason(&self, given: Duration) -> String {
-        let milliseconds = given.as_millis();
-        match &*lock(&self.trouble) {
-            Some(trouble) => format!("no reply within {milliseconds} ms: {trouble}"),
-            None => format!("no reply within {milliseconds} ms"),
-        }
-    }
-
-    pub fn count_notices(&self, count: u64) {
-        self.notices.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub fn notices(&self) -> u64 {
-        self.notices.load(Ordering::Relaxed)
-    }
-
-    /// Ends a call without waiting any longer.
-    pub fn give_up(&self, state: &CallState, given: Duration) -> Option<Ending> {
-        state.give_up(&self.waiting, || self.late_reason(given))
-    }
-
-    /// The caller has left.
-    pub fn abandon(&self, state: &CallState) {
-        drop(state.give_up(&self.waiting, String::new));
     }
 }
 

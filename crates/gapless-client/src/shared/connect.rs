@@ -1,7 +1,7 @@
 //! [`Connect`]: making a client from an address.
 
 use super::channel::{Channel, HELPER_NAME, lock};
-use super::{CallOptions, Client, address, blocking};
+use super::{CallOptions, Client, address};
 use crate::polled::ClientOptions;
 use crate::{ClientError, PolledClient};
 use gapless_agent::foreign;
@@ -59,14 +59,7 @@ impl Connect {
     }
 
     /// Connects on this thread.
-    ///
-    /// # Errors
-    /// The address or an option is refused; no service listens there, or it refuses the client; no answer in time.
-    pub fn blocking(self) -> Result<blocking::Client, ClientError> {
-        self.open().map(|channel| Client::of(channel).into())
-    }
-
-    fn open(self) -> Result<Arc<Channel>, ClientError> {
+    pub(super) fn open(self) -> Result<Arc<Channel>, ClientError> {
         self.calls.check()?;
         let members = address::parse(&self.address)?;
         let client = PolledClient::connect_any(&members, self.connection)?;

@@ -1,8 +1,8 @@
-//! [`Connection`]: the polled client below a [`Channel`], with a session for each lane. Whoever has its lock sends
+//! [`Connection`]: the polled client below a channel, with a session for each lane. Whoever has its lock sends
 //! waiting commands and takes arrived replies; nobody sleeps with the lock.
 
 use super::call_state::{CallState, Ending, Sending};
-use super::channel::Channel;
+use super::outbox::Outbox;
 use crate::polled::{Incoming, PolledClient, Reply, Resumption, SleepLimit, WINDOW_COMMANDS_MAX};
 use crate::{ClientError, CommandNumber, SessionKey};
 use gapless_agent::monotonic::monotonic_ns;
@@ -106,11 +106,11 @@ impl Connection {
     }
 
     /// Sends waiting commands, takes replies, and sends again where they made room. Wake `wakers` with no lock held.
-    pub fn pass(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Pass {
+    pub fn pass(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Pass {
         if let Some(reason) = &self.ended {
-            channel.queue.move_out(
+            outbox.queue.move_out(
                 |_| usize::MAX,
-                |state| wakers.extend(state.end(&channel.waiting, |_, _| Ending::NotSent { reason: reason.clone() })),
+                |state| wakers.extend(state.end(&outbox.waiting, |_, _| Ending::NotSent { reason: reason.clone() })),
             );
             return Pass::default();
         }
@@ -118,28 +118,28 @@ impl Connection {
             return Pass::default();
         }
         let was_stuck = std::mem::take(&mut self.is_stuck);
-        let passed = self.send_and_receive(channel, wakers);
+        let passed = self.send_and_receive(outbox, wakers);
         let needs_watcher = self.is_stuck && !was_stuck || passed.is_err();
         if let Err(error) = &passed {
-            self.failed(error, channel, wakers);
+            self.failed(error, outbox, wakers);
         }
         Pass { received: passed.unwrap_or(0), needs_watcher }
     }
 
     /// A pass of a thread that is not the watcher.
-    pub fn pass_of_caller(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Pass {
-        let pass = self.pass(channel, wakers);
+    pub fn pass_of_caller(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Pass {
+        let pass = self.pass(outbox, wakers);
         self.passes_of_callers += u64::from(pass.received > 0);
         pass
     }
 
-    fn send_and_receive(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
+    fn send_and_receive(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
         self.open_sessions()?;
-        self.send(channel, wakers);
-        let received = self.receive(channel, wakers)?;
+        self.send(outbox, wakers);
+        let received = self.receive(outbox, wakers)?;
         if received > 0 {
             self.open_sessions()?;
-            self.send(channel, wakers);
+            self.send(outbox, wakers);
             self.client.flush();
         }
         self.is_stuck |= self.client.has_unsent();
@@ -169,22 +169,20 @@ impl Connection {
         Ok(())
     }
 
-    fn send(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) {
-        if channel.waiting.count() == 0 {
+    fn send(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) {
+        if outbox.waiting.count() == 0 {
             return;
         }
         let Self { client, lanes, room, .. } = self;
         room.clear();
         room.extend(lanes.iter().map(|lane| lane.room(client)));
-        channel
-            .queue
-            .move_out(|lane| std::mem::take(&mut room[lane]), |state| lanes[state.lane].ready.push_back(state));
+        outbox.queue.move_out(|lane| std::mem::take(&mut room[lane]), |state| lanes[state.lane].ready.push_back(state));
         for lane in lanes {
             let Some(key) = lane.key else { continue };
             while let Some(state) = lane.ready.front()
                 && client.can_send(key)
             {
-                let sending = state.send_by(&channel.waiting, |message, bytes| {
+                let sending = state.send_by(&outbox.waiting, |message, bytes| {
                     let session_seq = client.enqueue(key, message, bytes.len(), |buffer| {
                         buffer.copy_from_slice(bytes);
                         Ok(bytes.len())
@@ -203,7 +201,7 @@ impl Connection {
                     }
                     Sending::Failed(error) => {
                         let reason = || Ending::NotSent { reason: error.to_string() };
-                        wakers.extend(state.end(&channel.waiting, |_, _| reason()));
+                        wakers.extend(state.end(&outbox.waiting, |_, _| reason()));
                         lane.ready.pop_front();
                     }
                 }
@@ -211,7 +209,7 @@ impl Connection {
         }
     }
 
-    fn receive(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
+    fn receive(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
         let Self { client, lanes, by_session, attempts, .. } = self;
         let (mut notices, mut last) = (0, None);
         let received = client.poll(REPLIES_MAX, |incoming| match incoming {
@@ -226,7 +224,7 @@ impl Connection {
                 };
                 let state = lanes[lane].answered(reply.session_seq);
                 wakers.extend(
-                    state.and_then(|state| state.end(&channel.waiting, |number, bytes| ending(number, bytes, &reply))),
+                    state.and_then(|state| state.end(&outbox.waiting, |number, bytes| ending(number, bytes, &reply))),
                 );
             }
             Incoming::SessionLost { session } => {
@@ -235,31 +233,31 @@ impl Connection {
                 let lane = &mut lanes[lane];
                 lane.key = None;
                 for (_, state) in lane.in_flight.drain(..) {
-                    wakers.extend(state.end(&channel.waiting, |number, _| unknown(number, SESSION_LOST.to_owned())));
+                    wakers.extend(state.end(&outbox.waiting, |number, _| unknown(number, SESSION_LOST.to_owned())));
                 }
             }
             Incoming::Opened { .. } => {
                 *attempts = 0;
-                channel.set_trouble(None);
+                outbox.set_trouble(None);
             }
             Incoming::Notice { .. } => notices += 1,
             Incoming::Reply { .. } => {}
         });
         if notices > 0 {
-            channel.count_notices(notices);
+            outbox.count_notices(notices);
         }
         received
     }
 
     #[cold]
-    fn failed(&mut self, error: &ClientError, channel: &Channel, wakers: &mut Vec<Waker>) {
+    fn failed(&mut self, error: &ClientError, outbox: &Outbox, wakers: &mut Vec<Waker>) {
         match error {
             ClientError::Disconnected { .. } if !self.client.reconnects_at_once() => {
-                channel.set_trouble(Some(error.to_string()));
+                outbox.set_trouble(Some(error.to_string()));
                 let next_attempt = Instant::now() + self.pause();
                 self.lost = Some(LostConnection { next_attempt, waits: WaitNotices::after_a_second() });
             }
-            other => self.end(other, channel, wakers),
+            other => self.end(other, outbox, wakers),
         }
     }
 
@@ -273,19 +271,19 @@ impl Connection {
     }
 
     #[cold]
-    fn end(&mut self, error: &ClientError, channel: &Channel, wakers: &mut Vec<Waker>) {
+    fn end(&mut self, error: &ClientError, outbox: &Outbox, wakers: &mut Vec<Waker>) {
         let reason = error.to_string();
         tracing::warn!("the client has no service any more: {reason}");
         for lane in &mut self.lanes {
             let ready = lane.ready.drain(..);
             for state in ready.chain(lane.in_flight.drain(..).map(|(_, state)| state)) {
-                wakers.extend(state.end(&channel.waiting, |number, _| unknown(number, reason.clone())));
+                wakers.extend(state.end(&outbox.waiting, |number, _| unknown(number, reason.clone())));
             }
         }
         self.lost = None;
         self.ended = Some(reason);
         // Those that still wait in the queue.
-        self.pass(channel, wakers);
+        self.pass(outbox, wakers);
     }
 
     pub const fn is_lost(&self) -> bool {
@@ -293,7 +291,7 @@ impl Connection {
     }
 
     /// Makes one attempt of at most `limit`, if one is due. Only the watcher calls this.
-    pub fn reconnect(&mut self, limit: Duration, channel: &Channel, wakers: &mut Vec<Waker>) -> Reconnection {
+    pub fn reconnect(&mut self, limit: Duration, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Reconnection {
         let Some(lost) = &mut self.lost else { return Reconnection::Connected };
         let left = lost.next_attempt.saturating_duration_since(Instant::now());
         if !left.is_zero() {
@@ -312,11 +310,11 @@ impl Connection {
                     let waited_s = waited.as_secs();
                     tracing::warn!(waited_s, %error, "a client has no service; it goes on looking, and its calls wait");
                 }
-                channel.set_trouble(Some(error.to_string()));
+                outbox.set_trouble(Some(error.to_string()));
                 Reconnection::Pause(pause)
             }
             Resumption::Failed { error, pause: None } => {
-                self.end(&error, channel, wakers);
+                self.end(&error, outbox, wakers);
                 Reconnection::Ended
             }
         }
@@ -328,7 +326,7 @@ impl Connection {
     }
 
     /// Prepares a sleep without the lock. `None`: pass again instead.
-    pub fn begin_sleep(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) -> Option<SleepLimit> {
+    pub fn begin_sleep(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Option<SleepLimit> {
         if self.ended.is_some() {
             return Some(SleepLimit { longest: Duration::MAX, sends: false });
         }
@@ -340,18 +338,18 @@ impl Connection {
             }
             Ok(None) => None,
             Err(error) => {
-                self.failed(&error, channel, wakers);
+                self.failed(&error, outbox, wakers);
                 None
             }
         }
     }
 
-    pub fn end_sleep(&mut self, channel: &Channel, wakers: &mut Vec<Waker>) {
+    pub fn end_sleep(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) {
         if self.ended.is_none()
             && self.lost.is_none()
             && let Err(error) = self.client.end_sleep()
         {
-            self.failed(&error, channel, wakers);
+            self.failed(&error, outbox, wakers);
         }
     }
 

@@ -3,23 +3,28 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Client`], [`CallOptions`] |
-//! | `connect` | [`Connect`]: making a client from an address, or over a polled client |
+//! | [`blocking`] | [`blocking::Client`]: the same for threads |
+//! | `connect` | [`Connect`]: making a client from an address |
 //! | `address` | the address of a service as one string |
 //! | `call` | [`Call`]: the future of one command |
-//! | [`blocking`] | [`blocking::Client`]: the same for threads |
-//! | `call_error` | [`CallError`]: what became of a command without a reply |
-//! | `answer` | typed results of commands |
+//! | `blocked` | blocking calls |
+//! | `watcher` | one thread that takes replies while no caller does, and that reconnects |
 //! | `channel` | `Channel`: the state that clones share |
-//! | `command_queue` | commands that wait for room, and the bound on them |
-//! | `call_state` | one command on its way |
+//! | `watch` | the watcher's state |
+//! | `blocked_threads` | threads in blocking calls that sleep |
 //! | `connection` | the polled client, with a session for each lane |
 //! | `work_lock` | a lock whose owner also does the work that others announce |
-//! | `watcher` | one thread that takes replies while no caller does, and that reconnects |
-//! | `blocked` | threads in blocking calls |
+//! | `outbox` | what callers leave for the connection, and what it leaves for them |
+//! | `command_queue` | commands that wait for room |
+//! | `answer` | typed results of commands |
+//! | `call_state` | one command on its way |
+//! | `waiting_bound` | the bound on commands that are not sent yet |
+//! | `call_error` | [`CallError`]: what became of a command without a reply |
 
 mod address;
 mod answer;
 mod blocked;
+mod blocked_threads;
 pub mod blocking;
 mod call;
 mod call_error;
@@ -28,13 +33,16 @@ mod channel;
 mod command_queue;
 mod connect;
 mod connection;
+mod outbox;
+mod waiting_bound;
+mod watch;
 mod watcher;
 mod work_lock;
 
 pub use call::Call;
 pub use call_error::CallError;
-pub use command_queue::WAITING_BYTES_MAX;
 pub use connect::{Connect, Connecting};
+pub use waiting_bound::WAITING_BYTES_MAX;
 
 use crate::{ClientError, PolledClient};
 use channel::Channel;
@@ -188,13 +196,13 @@ impl Client {
     /// Commands that are not sent yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.channel().waiting.count()
+        self.channel().outbox.waiting.count()
     }
 
     /// Notices received so far; a client acknowledges and discards them.
     #[must_use]
     pub fn discarded_notices(&self) -> u64 {
-        self.channel().notices()
+        self.channel().outbox.notices()
     }
 
     fn next_lane(&self) -> usize {

@@ -3,6 +3,7 @@
 
 use super::channel::{Channel, wake_all};
 use super::connection::Reconnection;
+use super::watch::Watch;
 use crate::ClientError;
 use gapless_transport::interest::{Interest, wait_for};
 use std::sync::atomic::Ordering;
@@ -16,15 +17,6 @@ const ATTEMPT_MAX: Duration = Duration::from_secs(1);
 /// Heartbeats to another machine go on while no one waits for a reply.
 const IDLE_MAX: Duration = Duration::from_millis(100);
 const SLEEP_MAX: Duration = Duration::from_secs(10);
-
-/// State of the watcher, handed on with the role.
-#[derive(Default)]
-pub(super) struct Watch {
-    /// Copies of the descriptors of a connection, by its number.
-    interest: Option<(u64, Interest)>,
-    /// The ring wakes the watcher.
-    is_armed: bool,
-}
 
 enum Step {
     Again,
@@ -76,11 +68,11 @@ impl Channel {
         let mut wakers = Vec::new();
         let (mut connection, known) = self.connection.lock();
         if std::mem::take(&mut watch.is_armed) {
-            connection.end_sleep(self, &mut wakers);
+            connection.end_sleep(&self.outbox, &mut wakers);
         }
-        let pass = connection.pass(self, &mut wakers);
+        let pass = connection.pass(&self.outbox, &mut wakers);
         let step = if connection.is_lost() {
-            match connection.reconnect(left.min(ATTEMPT_MAX), self, &mut wakers) {
+            match connection.reconnect(left.min(ATTEMPT_MAX), &self.outbox, &mut wakers) {
                 Reconnection::Connected | Reconnection::Ended => Step::Again,
                 Reconnection::Pause(pause) => Step::Pause(pause),
             }
@@ -91,7 +83,7 @@ impl Channel {
         } else if is_helper && self.sleeps_idly() {
             Step::Idle
         } else {
-            match connection.begin_sleep(self, &mut wakers) {
+            match connection.begin_sleep(&self.outbox, &mut wakers) {
                 None => Step::Again,
                 Some(limit) => {
                     watch.is_armed = true;
@@ -117,7 +109,7 @@ impl Channel {
     fn disarm(&self, watch: &mut Watch) {
         if std::mem::take(&mut watch.is_armed) {
             let mut wakers: Vec<Waker> = Vec::new();
-            self.connection.lock().0.end_sleep(self, &mut wakers);
+            self.connection.lock().0.end_sleep(&self.outbox, &mut wakers);
             wake_all(wakers);
         }
     }

@@ -1,0 +1,68 @@
+//! [`Outbox`]: what callers leave for the connection, and what it leaves for them. Used with and without its lock.
+
+use super::call_state::{CallState, Ending};
+use super::command_queue::CommandQueue;
+use super::waiting_bound::{QueueFull, Waiting};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub(super) struct Outbox {
+    pub queue: CommandQueue,
+    pub waiting: Waiting,
+    /// Why there is no service at the moment.
+    trouble: Mutex<Option<String>>,
+    notices: AtomicU64,
+}
+
+impl Outbox {
+    pub fn new(lanes: usize, waiting_max: usize) -> Self {
+        Self {
+            queue: CommandQueue::new(lanes),
+            waiting: Waiting::new(waiting_max),
+            trouble: Mutex::default(),
+            notices: AtomicU64::new(0),
+        }
+    }
+
+    pub fn push(&self, state: &Arc<CallState>) -> Result<(), QueueFull> {
+        self.waiting.enter(state.length())?;
+        self.queue.push(Arc::clone(state), &self.waiting);
+        Ok(())
+    }
+
+    pub fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble() = trouble;
+    }
+
+    fn trouble(&self) -> MutexGuard<'_, Option<String>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reason for a call that has no reply after `given`.
+    fn late_reason(&self, given: Duration) -> String {
+        let milliseconds = given.as_millis();
+        match &*self.trouble() {
+            Some(trouble) => format!("no reply within {milliseconds} ms: {trouble}"),
+            None => format!("no reply within {milliseconds} ms"),
+        }
+    }
+
+    pub fn count_notices(&self, count: u64) {
+        self.notices.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub fn notices(&self) -> u64 {
+        self.notices.load(Ordering::Relaxed)
+    }
+
+    /// Ends a call without waiting any longer.
+    pub fn give_up(&self, state: &CallState, given: Duration) -> Option<Ending> {
+        state.give_up(&self.waiting, || self.late_reason(given))
+    }
+
+    /// The caller has left.
+    pub fn abandon(&self, state: &CallState) {
+        drop(state.give_up(&self.waiting, String::new));
+    }
+}
