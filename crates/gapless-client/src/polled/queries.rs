@@ -56,6 +56,11 @@ impl QueriesInFlight {
         self.has_news = true;
     }
 
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.by_number.is_empty()
+    }
+
     pub fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.has_news)
     }

@@ -1,5 +1,7 @@
 //! A client and its service in one process: the test holds the other ends of the rings, and the clock.
 
+mod queries;
+
 use super::*;
 use gapless_log::MemoryKind;
 use gapless_log::ring::{self, RingReader, RingWriter};
