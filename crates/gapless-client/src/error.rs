@@ -1,7 +1,6 @@
 //! Errors of lower crates are wrapped. A full ring ([`LogError::Full`]), a timeout, and another history have a variant
 //! here, because programs handle them and also meet them without a transport.
 
-use crate::polled::QUERIES_IN_FLIGHT_MAX;
 use crate::session_key::{CommandNumber, SessionKey};
 use gapless_config::ConfigError;
 use gapless_journal::JournalError;
@@ -203,7 +202,7 @@ pub enum QueryError {
         wanted: u64,
     },
     /// The connection has as many queries in flight as it may have. Take their answers first.
-    #[error("{QUERIES_IN_FLIGHT_MAX} queries of this client have no answer yet; take some first")]
+    #[error("as many queries are in flight as may be; take answers first")]
     Busy,
     /// The service has no handler for the query, or its types differ from the client's. Build both with the same types.
     #[error("the query is not handled: {reason}")]

@@ -2,6 +2,7 @@
 
 mod outbox;
 mod queries;
+mod query_answers;
 
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;

@@ -24,9 +24,9 @@
 //! | [`fold`] | [`Fold`]: state, sessions and timers as a fold over the stream; no I/O |
 //! | `erased_service` | a service without its type, so that the rest is compiled once |
 //! | [`mod@service`] | [`Service`] and [`Handlers`]: the application's part |
+//! | [`query`] | [`QueryContext`]: a query handler's view of the stream; answers of typed queries |
 //! | `typed_command` | decoding and answers of typed commands |
 //! | `typed_message` | timers, notices and events: messages without an answer |
-//! | [`query`] | [`QueryContext`]: a query handler's view of the stream; answers of typed queries |
 //! | [`context`] | [`Context`]: a handler's view of its message, and its outputs |
 //! | `handler_guard` | guard around application code: panics, refusals, inadmissible changes |
 //! | [`sessions`] | session table: last replies and notices of each session |
@@ -40,7 +40,7 @@
 //! | [`random`] | random numbers for handlers, the same at every replay |
 //!
 //! Path of a command: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler → [`outputs`] →
-//! [`sessions`] → the publisher's ring.
+//! [`sessions`] → the publisher's ring. Path of a query: sequencer → [`executor`] → handler → the publisher's ring.
 
 #![forbid(unsafe_code)]
 
