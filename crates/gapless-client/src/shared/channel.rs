@@ -1,4 +1,4 @@
-//! [`Channel`]: what the clones of a [`Client`](super::Client) share. Two locks: one of the queue, held for
+//! [`Channel`]: the state that the clones of a [`Client`](super::Client) share. Two locks: one of the queue, held for
 //! microseconds, and one of the connection, for which no caller waits.
 
 use super::CallOptions;

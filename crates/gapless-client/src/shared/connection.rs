@@ -1,5 +1,5 @@
-//! [`Connection`]: the polled client below a channel, with a session for each lane. Whoever has its lock sends
-//! waiting commands and takes arrived replies; nobody sleeps with the lock.
+//! [`Connection`]: the polled client below a channel, with a session for each lane. The owner of its lock sends
+//! waiting commands and takes arrived replies; no one sleeps with the lock.
 
 use super::call_state::{CallState, Ending, Sending};
 use super::outbox::Outbox;

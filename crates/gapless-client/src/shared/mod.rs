@@ -14,7 +14,7 @@
 //! | `blocked_threads` | threads in blocking calls that sleep |
 //! | `connection` | the polled client, with a session for each lane |
 //! | `work_lock` | a lock whose owner also does the work that others announce |
-//! | `outbox` | what callers leave for the connection, and what it leaves for them |
+//! | `outbox` | waiting commands, and news of the connection for callers |
 //! | `command_queue` | commands that wait for room |
 //! | `answer` | typed results of commands |
 //! | `call_state` | one command on its way |

@@ -1,4 +1,4 @@
-//! [`Outbox`]: what callers leave for the connection, and what it leaves for them. Used with and without its lock.
+//! [`Outbox`]: waiting commands, and news of the connection for callers. Used with and without the connection's lock.
 
 use super::call_state::{CallState, Ending};
 use super::command_queue::CommandQueue;
@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) struct Outbox {
     pub queue: CommandQueue,
     pub waiting: Waiting,
-    /// Why there is no service at the moment.
+    /// Reason for the lack of a service at the moment.
     trouble: Mutex<Option<String>>,
     notices: AtomicU64,
 }
