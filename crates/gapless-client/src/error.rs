@@ -5,6 +5,7 @@ use crate::session_key::{CommandNumber, SessionKey};
 use gapless_config::ConfigError;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
+use gapless_message::NoRefusal;
 use gapless_transport::TransportError;
 use gapless_transport::link::ANSWER_LENGTH_MAX;
 use gapless_transport::seen_frame::SeenFrame;
@@ -192,7 +193,10 @@ pub enum ClientError {
 
 /// No query changes anything: each may be repeated.
 #[derive(Debug, thiserror::Error)]
-pub enum QueryError {
+pub enum QueryError<Refusal = NoRefusal> {
+    /// The service has refused the query. Read the refusal.
+    #[error("the service refused the query")]
+    Refused(Refusal),
     /// The service has not handled the awaited frame in time. Ask again, or wait longer.
     #[error("the query waits for sequence {wanted}, and the service has handled {handled}; ask again")]
     Behind {
@@ -210,9 +214,28 @@ pub enum QueryError {
     /// The handler panicked, or its answer cannot be sent. The service and its state are as before; mend the handler.
     #[error("the query failed: {reason}")]
     Failed { reason: String },
+    /// No answer in time: the service is gone, or does not answer. Ask again.
+    #[error("the query has no answer: {reason}")]
+    Unavailable { reason: String },
     /// The query cannot be encoded or sent, or has no readable answer. Follow the reason, and ask again.
     #[error(transparent)]
     Client(#[from] ClientError),
+}
+
+impl QueryError {
+    /// The same error of a query with refusals.
+    #[must_use]
+    pub fn with_refusal<Refusal>(self) -> QueryError<Refusal> {
+        match self {
+            Self::Refused(never) => match never {},
+            Self::Behind { handled, wanted } => QueryError::Behind { handled, wanted },
+            Self::Busy => QueryError::Busy,
+            Self::Unhandled { reason } => QueryError::Unhandled { reason },
+            Self::Failed { reason } => QueryError::Failed { reason },
+            Self::Unavailable { reason } => QueryError::Unavailable { reason },
+            Self::Client(error) => QueryError::Client(error),
+        }
+    }
 }
 
 impl From<TransportError> for ClientError {

@@ -51,10 +51,10 @@
 //! `surviving_client`, and the guide `docs/guides/connecting-clients.md`.
 
 pub use gapless_client::polled::{MessageType, Outcome, OwnedReply, SavedSession, TCP_PREFIX};
-pub use gapless_client::shared::{CallOptions, Connect, Connecting};
+pub use gapless_client::shared::{CallOptions, Connect, Connecting, Query};
 pub use gapless_client::{
-    Call, CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, PolledClient, Reply, SessionKey,
-    blocking,
+    Call, CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, PolledClient, QueryError, Reply,
+    SessionKey, blocking,
 };
 pub use gapless_log::LogError;
 pub use gapless_transport::credentials::Credentials;

@@ -2,7 +2,7 @@
 
 pub use crate::client::{
     CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, MessageType, Outcome, OwnedReply,
-    PolledClient, Reply, SavedSession, SessionKey, blocking, random_token,
+    PolledClient, QueryError, Reply, SavedSession, SessionKey, blocking, random_token,
 };
 #[cfg(feature = "cluster")]
 pub use crate::cluster::{ClusterConfig, Replica, ReplicaOptions, StateOptions};
@@ -10,8 +10,9 @@ pub use crate::host::Host;
 pub use crate::message::{Message, NoRefusal, Request};
 pub use crate::schema::{Decode, Direct, Encode, MessageSchema, Protobuf, Sbe};
 pub use crate::service::{
-    Context, EngineError, Handlers, NoticesFull, OnPanic, OnUnhandled, Persistence, Policy, Reject, Service,
-    ServiceHost, ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
+    Context, EngineError, Handlers, NoticesFull, OnPanic, OnUnhandled, Persistence, Policy, QueryContext, Reject,
+    Service, ServiceHost, ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions,
+    Threads,
 };
 pub use crate::state::State;
 pub use crate::stream::{

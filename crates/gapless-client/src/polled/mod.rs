@@ -32,6 +32,7 @@ pub use environment::ClientEnvironment;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use outcome::Outcome;
 pub use queries::QUERIES_IN_FLIGHT_MAX;
+pub(crate) use queries::QueryAnswer;
 pub use saved_session::SavedSession;
 pub use waiting::ClientWaker;
 

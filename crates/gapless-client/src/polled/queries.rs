@@ -34,7 +34,9 @@ struct QueryInFlight {
     answer: Option<QueryAnswer>,
 }
 
-struct QueryAnswer {
+/// An answer without the types of its query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueryAnswer {
     sequence: u64,
     message: MessageType,
     is_refused: bool,
@@ -165,7 +167,7 @@ impl PolledClient {
         Ok(sent?)
     }
 
-    fn send_query_payload(
+    pub(crate) fn send_query_payload(
         &mut self,
         message: MessageType,
         payload: &[u8],
@@ -212,10 +214,18 @@ impl PolledClient {
         };
         let found = query.answer.take()?;
         self.queries.by_number.remove(&number);
-        Some(match found.is_refused {
-            true => Err(found.refused()),
-            false => found.decode::<Q>(),
-        })
+        Some(found.result::<Q>())
+    }
+
+    pub(crate) fn take_raw_answer(&mut self, number: u64) -> Option<QueryAnswer> {
+        let answer = self.queries.by_number.get_mut(&number)?.answer.take()?;
+        self.queries.by_number.remove(&number);
+        Some(answer)
+    }
+
+    /// Whether answers have arrived since the last call.
+    pub(crate) fn has_new_answers(&mut self) -> bool {
+        self.queries.take_news()
     }
 
     /// Ignores the answer of a query, whose place becomes free.
@@ -249,6 +259,13 @@ impl PolledClient {
 }
 
 impl QueryAnswer {
+    pub(crate) fn result<Q: Request>(&self) -> Result<Result<Q::Reply, Q::Refusal>, QueryError> {
+        match self.is_refused {
+            true => Err(self.refused()),
+            false => self.decode::<Q>(),
+        }
+    }
+
     fn refused(&self) -> QueryError {
         let Some(Refusal { code, detail, text }) = Refusal::from_bytes(&self.payload) else {
             return ClientError::Protocol { what: "a malformed refusal of a query".to_owned() }.into();

@@ -3,6 +3,7 @@
 use super::call_error::CallError;
 use super::call_state::Ending;
 use crate::ClientError;
+use crate::error::QueryError;
 use crate::polled::{MessageType, OwnedReply};
 use gapless_message::{Request, contract};
 use gapless_wire::control::RefusalCode;
@@ -44,6 +45,15 @@ pub(super) fn result_of<R: Request>(ending: Ending) -> Result<R::Reply, CallErro
         }),
         Ending::Unknown { number, reason } => Err(CallError::Unknown { number, reason }),
         Ending::NotSent { reason } => Err(CallError::NotSent { reason }),
+        Ending::Answer(_) => unreachable!("only a query has an answer"),
+    }
+}
+
+pub(super) fn query_result_of<Q: Request>(ending: Ending) -> Result<Q::Reply, QueryError<Q::Refusal>> {
+    match ending {
+        Ending::Answer(answer) => answer.result::<Q>().map_err(QueryError::with_refusal)?.map_err(QueryError::Refused),
+        Ending::NotSent { reason } | Ending::Unknown { reason, .. } => Err(QueryError::Unavailable { reason }),
+        Ending::Reply { .. } | Ending::Refused { .. } => unreachable!("only a command has a reply"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::call_error::CallError;
 use super::{Call, CallOptions, Connect};
+use crate::error::QueryError;
 use crate::{ClientError, PolledClient};
 use gapless_message::Request;
 use std::hash::Hash;
@@ -48,6 +49,14 @@ impl Client {
     /// Sends a command now; [`Started::wait`] waits for its reply. Many started commands take one round trip.
     pub fn start<R: Request>(&self, request: R) -> Started<R> {
         Started(self.0.start(request))
+    }
+
+    /// Asks the service, as [`Client::query`](super::Client::query) does, and waits for the answer.
+    ///
+    /// # Errors
+    /// [`QueryError`] says why there is no answer.
+    pub fn query<Q: Request>(&self, query: Q) -> Result<Q::Reply, QueryError<Q::Refusal>> {
+        self.0.query(query).wait()
     }
 
     /// A clone whose commands take effect in their order, as do those of all clones with the same key.

@@ -1,7 +1,7 @@
 //! [`CallState`]: one command on its way, shared by its caller and the connection.
 
 use super::waiting_bound::Waiting;
-use crate::polled::MessageType;
+use crate::polled::{MessageType, QueryAnswer};
 use crate::{ClientError, CommandNumber};
 use gapless_agent::deadlines::DeadlineTarget;
 use gapless_agent::foreign;
@@ -9,19 +9,48 @@ use gapless_wire::control::RefusalCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::Duration;
 
 /// A command's end, without the types of its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    Reply { sequence: u64, message: MessageType, payload: Vec<u8> },
-    Refused { number: CommandNumber, sequence: u64, code: RefusalCode, detail: u64, text: String },
-    Unknown { number: CommandNumber, reason: String },
-    NotSent { reason: String },
+    Reply {
+        sequence: u64,
+        message: MessageType,
+        payload: Vec<u8>,
+    },
+    /// Of a query.
+    Answer(QueryAnswer),
+    Refused {
+        number: CommandNumber,
+        sequence: u64,
+        code: RefusalCode,
+        detail: u64,
+        text: String,
+    },
+    Unknown {
+        number: CommandNumber,
+        reason: String,
+    },
+    NotSent {
+        reason: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallKind {
+    Command,
+    /// It reads a state that contains the frame `after`.
+    Query {
+        after: u64,
+        wait_max: Duration,
+    },
 }
 
 /// Waits in the queue, then in its session for the reply. Its number exists only from the moment of sending on, so that
 /// a command whose caller gives up before that leaves no gap.
 pub(super) struct CallState {
+    pub kind: CallKind,
     pub lane: usize,
     pub message: MessageType,
     /// Set after the ending is in `progress`.
@@ -54,9 +83,9 @@ pub(super) enum Sending {
 }
 
 impl CallState {
-    pub fn new(lane: usize, message: MessageType, bytes: Vec<u8>) -> Self {
+    pub fn new(kind: CallKind, lane: usize, message: MessageType, bytes: Vec<u8>) -> Self {
         let progress = Progress { stage: Stage::Waiting, bytes, waker: None };
-        Self { lane, message, is_ended: AtomicBool::new(false), progress: Mutex::new(progress) }
+        Self { kind, lane, message, is_ended: AtomicBool::new(false), progress: Mutex::new(progress) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -192,7 +221,7 @@ mod tests {
 
     fn state(waiting: &Waiting) -> CallState {
         waiting.enter(3).unwrap();
-        CallState::new(0, MessageType { schema: 1, encoding: Encoding::Postcard }, vec![1, 2, 3])
+        CallState::new(CallKind::Command, 0, MessageType { schema: 1, encoding: Encoding::Postcard }, vec![1, 2, 3])
     }
 
     fn reply(_: Option<CommandNumber>, mut bytes: Vec<u8>) -> Ending {

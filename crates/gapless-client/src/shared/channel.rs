@@ -46,7 +46,7 @@ impl Channel {
         let wake = wake_fd::create().map_err(TransportError::system("making an eventfd"))?;
         Ok(Self {
             connection: WorkLock::new(Connection::new(client, options.sessions)),
-            outbox: Outbox::new(options.sessions, options.waiting_max),
+            outbox: Outbox::new(options.sessions + 1, options.waiting_max),
             options,
             next_lane: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
@@ -63,7 +63,12 @@ impl Channel {
         self.next_lane.fetch_add(1, Ordering::Relaxed) % self.options.sessions
     }
 
-    /// Queues a command. [`Channel::turn`] sends it.
+    /// Number of the lane behind those of the sessions.
+    pub const fn query_lane(&self) -> usize {
+        self.options.sessions
+    }
+
+    /// Queues a command or a query. [`Channel::turn`] sends it.
     pub fn queue(&self, state: &Arc<CallState>) -> Result<(), QueueFull> {
         self.outbox.push(state)?;
         self.connection.announce();

@@ -47,11 +47,17 @@ impl CommandQueue {
 mod tests {
     use super::*;
     use crate::polled::MessageType;
+    use crate::shared::call_state::CallKind;
     use gapless_wire::Encoding;
 
     fn state(lane: usize, waiting: &Waiting) -> Arc<CallState> {
         waiting.enter(1).unwrap();
-        Arc::new(CallState::new(lane, MessageType { schema: 1, encoding: Encoding::Postcard }, vec![lane as u8]))
+        Arc::new(CallState::new(
+            CallKind::Command,
+            lane,
+            MessageType { schema: 1, encoding: Encoding::Postcard },
+            vec![lane as u8],
+        ))
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::call_state::{CallState, Ending, Sending};
 use super::outbox::Outbox;
+use super::query_lane::QueryLane;
 use crate::polled::{Incoming, PolledClient, Reply, Resumption, SleepLimit, WINDOW_COMMANDS_MAX};
 use crate::{ClientError, CommandNumber, SessionKey};
 use gapless_agent::monotonic::monotonic_ns;
@@ -24,6 +25,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 pub(super) struct Connection {
     client: PolledClient,
     lanes: Vec<LaneSession>,
+    queries: QueryLane,
     by_session: FxHashMap<SessionKey, usize>,
     /// Room of each lane during a pass.
     room: Vec<usize>,
@@ -94,6 +96,7 @@ impl Connection {
         Self {
             client,
             lanes: (0..lanes).map(|_| LaneSession::default()).collect(),
+            queries: QueryLane::default(),
             by_session: FxHashMap::default(),
             room: Vec::new(),
             generation: 0,
@@ -173,10 +176,21 @@ impl Connection {
         if outbox.waiting.count() == 0 {
             return;
         }
-        let Self { client, lanes, room, .. } = self;
+        let Self { client, lanes, queries, room, .. } = self;
         room.clear();
         room.extend(lanes.iter().map(|lane| lane.room(client)));
-        outbox.queue.move_out(|lane| std::mem::take(&mut room[lane]), |state| lanes[state.lane].ready.push_back(state));
+        room.push(queries.room());
+        outbox.queue.move_out(
+            |lane| std::mem::take(&mut room[lane]),
+            |state| match lanes.get_mut(state.lane) {
+                Some(lane) => lane.ready.push_back(state),
+                None => queries.ready.push_back(state),
+            },
+        );
+        if !queries.send(client, outbox, wakers) {
+            self.is_stuck = true;
+            return;
+        }
         for lane in lanes {
             let Some(key) = lane.key else { continue };
             while let Some(state) = lane.ready.front()
@@ -246,6 +260,7 @@ impl Connection {
         if notices > 0 {
             outbox.count_notices(notices);
         }
+        self.queries.receive(&mut self.client, outbox, wakers);
         received
     }
 
@@ -280,6 +295,7 @@ impl Connection {
                 wakers.extend(state.end(&outbox.waiting, |number, _| unknown(number, reason.clone())));
             }
         }
+        self.queries.end(outbox, &reason, wakers);
         self.lost = None;
         self.ended = Some(reason);
         // Those that still wait in the queue.

@@ -6,12 +6,14 @@
 //! | [`blocking`] | [`blocking::Client`]: the same for threads |
 //! | `connect` | [`Connect`]: making a client from an address |
 //! | `address` | the address of a service as one string |
-//! | `call` | [`Call`]: the future of one command |
+//! | `call`, `query` | [`Call`], [`Query`]: the futures of one command and of one query |
+//! | `untyped_call` | `UntypedCall`: the same without the types of the request |
 //! | `blocked` | blocking calls |
 //! | `watcher` | one thread that takes replies while no caller does, and that reconnects |
 //! | `channel` | `Channel`: the state that clones share |
 //! | `watch` | the watcher's state |
 //! | `blocked_threads` | threads in blocking calls that sleep |
+//! | `query_lane` | queries on their way |
 //! | `connection` | the polled client, with a session for each lane |
 //! | `work_lock` | a lock whose owner also does the work that others announce |
 //! | `outbox` | waiting commands, and news of the connection for callers |
@@ -34,6 +36,9 @@ mod command_queue;
 mod connect;
 mod connection;
 mod outbox;
+mod query;
+mod query_lane;
+mod untyped_call;
 mod waiting_bound;
 mod watch;
 mod watcher;
@@ -42,6 +47,7 @@ mod work_lock;
 pub use call::Call;
 pub use call_error::CallError;
 pub use connect::{Connect, Connecting};
+pub use query::Query;
 pub use waiting_bound::WAITING_BYTES_MAX;
 
 use crate::{ClientError, PolledClient};
@@ -181,6 +187,13 @@ impl Client {
         let mut call = Call::new(self, &request);
         call.start();
         call
+    }
+
+    /// Asks the service, whose query reads the state and changes nothing. The state contains at least every command of
+    /// which this client has seen a reply: it reads its own writes. Another client's command may be missing, if it was
+    /// answered a moment ago.
+    pub fn query<Q: Request>(&self, query: Q) -> Query<Q> {
+        Query::new(self, &query)
     }
 
     /// A clone whose commands take effect in their order, as do those of all clones with the same key.

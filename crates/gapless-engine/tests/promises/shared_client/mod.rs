@@ -5,6 +5,7 @@ mod calls_of_tasks;
 mod cancelled_calls;
 mod ends_of_calls;
 mod outages;
+mod queries_of_tasks;
 
 use gapless_client::polled::ClientOptions;
 use gapless_client::shared::CallOptions;
