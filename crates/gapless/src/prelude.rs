@@ -5,7 +5,7 @@ pub use crate::client::{
     PolledClient, QueryError, Reply, SavedSession, SessionKey, blocking, random_token,
 };
 #[cfg(feature = "cluster")]
-pub use crate::cluster::{ClusterConfig, Replica, ReplicaOptions, StateOptions};
+pub use crate::cluster::ClusterConfig;
 pub use crate::host::Host;
 pub use crate::message::{Message, NoRefusal, Request};
 pub use crate::schema::{Decode, Direct, Encode, MessageSchema, Protobuf, Sbe};
