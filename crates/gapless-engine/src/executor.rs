@@ -248,6 +248,7 @@ impl Agent for Executor {
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.adapt_poll_limit(now.monotonic_ns);
+        let query_ns = self.outbox.queries.handler_ns;
         let mut moved = self.outbox.refresh();
         let applied = self.apply_released(now.monotonic_ns);
         if !self.outbox.queries.is_empty() && applied.is_ok() {
@@ -267,7 +268,10 @@ impl Agent for Executor {
         self.count();
         moved += usize::from(!self.outbox.requests.is_empty());
         let applied = applied?;
-        self.full_since_ns = (applied >= self.frames_per_poll).then_some(now.monotonic_ns);
+        self.full_since_ns = (applied >= self.frames_per_poll).then(|| {
+            // The time of queries says nothing about frames.
+            now.monotonic_ns + (self.outbox.queries.handler_ns - query_ns)
+        });
         let is_last = self.closing && self.is_at_end();
         let before = self.snapshots.as_ref().map_or(0, SnapshotSchedule::taken_sequence);
         if let Some(snapshots) = &mut self.snapshots {

@@ -1,7 +1,7 @@
 //! State of a fold after a prefix of the stream, as a file. Recovery starts there, and older segments can be deleted.
 //!
 //! ```text
-//!   0  u64  magic "GAPSNAP\5"; also readable: "GAPSNAP\4" without timer messages, "GAPSNAP\3" also without
+//!   0  u64  magic "GAPSNAP\5", or "GAPSNAP\4" without timer messages; also readable: "GAPSNAP\3" without
 //!           fault rules, "GAPSNAP\2" also without the version
 //!   8  u128 stream id
 //!  24  u64  incarnation
@@ -13,7 +13,9 @@
 //!           notices u32, and for each: number u64, sequence u64, timestamp u64, schema u32,
 //!           encoding u16, payload (u32 length, bytes)
 //!   …  u32  timers, then each: timer u64, deadline u64
-//!   …  u32  timers with a message, then each: timer u64, schema u32, message (u32 length, bytes)
+//!   …  u64  numbers tried for timers with a message; from format 5 on
+//!   …  u32  timers with a message, then each: timer u64, schema u32, message (u32 length, bytes);
+//!           from format 5 on
 //!   …  u64  number of the service's next frame in a stream of others; 1 in its own stream
 //!   …  u32  version that the service acts as
 //!   …  u32  fault rules, the flags of their mark and bit 31; 0 if the stream has none
@@ -55,7 +57,10 @@ const SNAPSHOTS_RETAINED: usize = 2;
 pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     let mut out = Vec::with_capacity(1 << 16);
     let mut fields = FieldWriter::new(&mut out);
-    fields.u64(MAGIC).u128(identity.stream_id).u64(identity.incarnation);
+    // A stream without timer messages is read by older programs, and its members of both formats have equal bytes.
+    let has_messages = fold.timers.numbered() > 0;
+    let magic = if has_messages { MAGIC } else { MAGIC - (1 << FORMAT_BITS) };
+    fields.u64(magic).u128(identity.stream_id).u64(identity.incarnation);
     fields.u64(fold.last_sequence).u64(fold.last_timestamp_ns);
     let sessions = if mutant("drop_session_table") { Vec::new() } else { fold.sessions.sorted() };
     fields.u32(sessions.len() as u32);
@@ -66,7 +71,9 @@ pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     for (timer, deadline_ns) in fold.timers.iter() {
         fields.u64(timer).u64(deadline_ns);
     }
-    fields.u32(fold.timers.messages().len() as u32);
+    if has_messages {
+        fields.u64(fold.timers.numbered()).u32(fold.timers.messages().len() as u32);
+    }
     for (timer, TimerMessage { schema, payload }) in fold.timers.messages() {
         fields.u64(timer).u32(*schema).u32(payload.len() as u32).bytes(payload);
     }
@@ -229,6 +236,7 @@ fn restore_fields<'a>(fold: &mut Fold, fields: &mut FieldReader<'a>, format: u64
         fold.timers.restore(fields.u64("a timer")?, fields.u64("a deadline")?);
     }
     if format >= FORMAT_WITH_TIMER_MESSAGES {
+        fold.timers.restore_numbered(fields.u64("the count of timers")?);
         let what = "a timer's message";
         for _ in 0..fields.u32("the timers with a message")? {
             let (timer, schema, length) = (fields.u64(what)?, fields.u32(what)?, fields.u32(what)?);

@@ -1,8 +1,7 @@
 //! The service's timers: a fold over the stream. The sequencer has the clock and appends a frame when a timer is due. It
-//! knows numbers only, so a timer with a message gets one, derived from the message.
+//! knows numbers only, so a timer with a message gets the next one of a count from the highest down.
 
 use crate::outputs::{Outputs, TimerChange};
-use gapless_wire::fnv::fnv_128;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,6 +41,8 @@ pub struct TimerTable {
     messages: BTreeMap<u64, TimerMessage>,
     /// The inverse of `messages`.
     numbers: BTreeMap<TimerMessage, u64>,
+    /// Numbers that were tried for messages.
+    numbered: u64,
 }
 
 impl TimerTable {
@@ -93,10 +94,13 @@ impl TimerTable {
 
     /// Gives `message` a number that no other timer has.
     fn number(&mut self, message: TimerMessage) -> u64 {
-        let mut timer = fnv_128(&message.payload) as u64 ^ u64::from(message.schema) << 32;
-        while self.deadlines.contains_key(&timer) {
-            timer = timer.wrapping_add(1);
-        }
+        let timer = loop {
+            let timer = u64::MAX.wrapping_sub(self.numbered);
+            self.numbered = self.numbered.wrapping_add(1);
+            if !self.deadlines.contains_key(&timer) {
+                break timer;
+            }
+        };
         self.messages.insert(timer, message.clone());
         self.numbers.insert(message, timer);
         timer
@@ -151,6 +155,17 @@ impl TimerTable {
         self.messages.iter().map(|(timer, message)| (*timer, message))
     }
 
+    /// Numbers that were tried for messages: the state of the count.
+    #[must_use]
+    pub const fn numbered(&self) -> u64 {
+        self.numbered
+    }
+
+    /// Continues the count of a snapshot.
+    pub const fn restore_numbered(&mut self, numbered: u64) {
+        self.numbered = numbered;
+    }
+
     /// Adds a timer of a snapshot.
     pub fn restore(&mut self, timer: u64, deadline_ns: u64) {
         self.deadlines.insert(timer, deadline_ns);
@@ -188,39 +203,36 @@ mod tests {
         assert_eq!(moved, [Set { timer, deadline_ns: 9 }, Cancel { timer, deadline_ns: 5 }]);
         assert_eq!(table.take(timer, 5), None, "it was moved");
         assert_eq!(table.take(timer, 9), Some(DueTimer::Message(message(b"a"))));
-        assert_eq!(table, TimerTable::default());
+        assert_eq!(table, TimerTable { numbered: 1, ..TimerTable::default() });
     }
 
     #[test]
-    fn messages_with_one_hash_differ() {
+    fn numbers_in_use_are_left_out() {
         let mut table = TimerTable::default();
-        let first = table.number(message(b"a"));
-        table.set_deadline(first, 1, &mut |_| {});
-        // The number that the next message would have.
-        let mut other = TimerTable::default();
-        let wanted = other.number(message(b"b"));
-        table.set(wanted, 2, &mut |_| {});
+        table.set(u64::MAX, 1, &mut |_| {});
+        table.set_message(message(b"a"), 2, &mut |_| {});
         table.set_message(message(b"b"), 3, &mut |_| {});
-        assert_eq!(table.take(wanted.wrapping_add(1), 3), Some(DueTimer::Message(message(b"b"))));
-        assert_eq!(table.take(wanted, 2), Some(DueTimer::Numbered(wanted)));
-        assert_eq!(table.take(first, 1), Some(DueTimer::Message(message(b"a"))));
+        assert_eq!(table.take(u64::MAX, 1), Some(DueTimer::Numbered(u64::MAX)));
+        assert_eq!(table.take(u64::MAX - 1, 2), Some(DueTimer::Message(message(b"a"))));
+        table.set_message(message(b"a"), 4, &mut |_| {});
+        assert_eq!(table.take(u64::MAX - 2, 3), Some(DueTimer::Message(message(b"b"))));
+        assert_eq!(table.take(u64::MAX - 3, 4), Some(DueTimer::Message(message(b"a"))), "no number is used again");
     }
 
     #[test]
     fn number_displaces_a_message() {
         let mut table = TimerTable::default();
         table.set_message(message(b"a"), 5, &mut |_| {});
-        let (timer, _) = table.iter().next().expect("it is set");
+        let timer = u64::MAX;
         let cancelled = requests(|request| table.cancel(timer, &mut |it| request(it)));
         assert!(cancelled.is_empty(), "the application did not set this number: {cancelled:?}");
         let set = requests(|request| table.set(timer, 8, &mut |it| request(it)));
-        let moved = timer.wrapping_add(1);
         let expected =
-            [Set { timer: moved, deadline_ns: 5 }, Set { timer, deadline_ns: 8 }, Cancel { timer, deadline_ns: 5 }];
+            [Set { timer: timer - 1, deadline_ns: 5 }, Set { timer, deadline_ns: 8 }, Cancel { timer, deadline_ns: 5 }];
         assert_eq!(set, expected);
         assert_eq!(table.take(timer, 8), Some(DueTimer::Numbered(timer)));
         table.cancel_message(&message(b"a"), &mut |_| {});
-        assert_eq!(table, TimerTable::default());
+        assert_eq!(table, TimerTable { numbered: 2, ..TimerTable::default() });
     }
 
     #[test]

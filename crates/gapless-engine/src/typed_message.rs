@@ -28,12 +28,12 @@ impl Context<'_> {
     /// [`NoticesFull`]: the session has 1,024 unacknowledged notices, including those of this call.
     ///
     /// # Panics
-    /// The message cannot be encoded, or is longer than 1,048,512 bytes.
+    /// The service runs on an event stream, or the message cannot be encoded or is longer than 1,048,512 bytes.
     pub fn notify<M: Message>(&mut self, session: u64, message: &M) -> Result<(), NoticesFull> {
-        match self.room_for_notices(session) {
-            None => return Ok(()),
-            Some(0) => return Err(NoticesFull { session }),
-            Some(_) => {}
+        assert!(!self.is_on_event_stream, "on an event stream no one is notified; publish instead");
+        let Some(kept) = self.sessions.unacknowledged_notices(session) else { return Ok(()) };
+        if kept + self.outputs.notices.len() >= NOTICES_UNRECEIVED_MAX && self.room_for_notices(session) == Some(0) {
+            return Err(NoticesFull { session });
         }
         let draft = self.stage_message(message);
         self.outputs.notices.push((session, draft));
@@ -52,7 +52,7 @@ impl Context<'_> {
     }
 
     /// Schedules the handler of `M` ([`Handlers::timer`](crate::Handlers::timer)) with `message`, once sequenced time has
-    /// reached `deadline_ns`. A timer with an equal message moves there.
+    /// reached `deadline_ns`. A timer with an equal message moves there; an unordered collection in it is equal to none.
     ///
     /// # Panics
     /// The service has no handler for it, or the message cannot be encoded or is longer than 1,048,512 bytes.
@@ -60,7 +60,6 @@ impl Context<'_> {
         let schema = contract::name_key(M::TYPE_NAME);
         let is_taken = self.outputs.timer_schemas.contains(&schema);
         assert!(is_taken, "no handler takes timers with {}", M::TYPE_NAME);
-        self.cancel_older(message);
         let message = self.stage_message(message);
         self.outputs.timers.push(TimerChange::SetMessage { message, deadline_ns });
     }
@@ -70,17 +69,8 @@ impl Context<'_> {
     /// # Panics
     /// The message cannot be encoded, or is longer than 1,048,512 bytes.
     pub fn cancel_timer<M: Message>(&mut self, message: &M) {
-        self.cancel_older(message);
         let message = self.stage_message(message);
         self.outputs.timers.push(TimerChange::CancelMessage { message });
-    }
-
-    /// Cancels the same timer, set by a program of an older version.
-    fn cancel_older<M: Message>(&mut self, message: &M) {
-        for payload in contract::encode_older(message) {
-            let message = self.outputs.stage_bytes(contract::name_key(M::TYPE_NAME), Encoding::Postcard, &payload);
-            self.outputs.timers.push(TimerChange::CancelMessage { message });
-        }
     }
 
     fn stage_message<M: Message>(&mut self, message: &M) -> OutputDraft {

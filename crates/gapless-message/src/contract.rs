@@ -12,7 +12,7 @@
 //! Messages that are not answered (notices, timers, events) have the form of a command; their contract is a hash of one
 //! shape.
 
-use crate::message::{Message, MessageError};
+use crate::message::{Message, MessageError, OlderVersion};
 use crate::request::Request;
 use crate::shape::fingerprint;
 
@@ -152,22 +152,33 @@ pub fn encode_request<R: Request>(request: &R, into: &mut Vec<u8>) -> Result<(),
     encoded
 }
 
-/// Appends the payload of a message that is not answered, in its newest version.
+/// Appends the payload of a message that is not answered, in the oldest version that loses nothing of it. So programs of
+/// different versions write the same bytes for the same value, and older ones read all that they can know.
 ///
 /// # Errors
 /// As [`Message::encode`]; `into` is then unchanged.
 pub fn encode_message<M: Message>(message: &M, into: &mut Vec<u8>) -> Result<(), MessageError> {
+    let mut older = M::older();
+    if !older.is_empty() {
+        let mut newest = Vec::new();
+        message.encode(&mut newest)?;
+        older.sort_unstable_by_key(|older| older.version);
+        for OlderVersion { version, fingerprint, .. } in older {
+            let start = into.len();
+            let is_encoded = encode_version(message, (version, fingerprint), into).is_ok();
+            if is_encoded && is_whole::<M>(version, &into[start + CONTRACT_LENGTH..], &newest) {
+                return Ok(());
+            }
+            into.truncate(start);
+        }
+    }
     encode_version(message, (M::VERSION, known::<M>()), into)
 }
 
-/// Returns the payload of the message in each older version that has a form of it.
-#[must_use]
-pub fn encode_older<M: Message>(message: &M) -> Vec<Vec<u8>> {
-    let encode = |version| {
-        let mut payload = Vec::new();
-        encode_version(message, version, &mut payload).ok().map(|()| payload)
-    };
-    versions_of::<M>().into_iter().skip(1).filter_map(encode).collect()
+/// Whether the bytes of an older version give the same message again.
+fn is_whole<M: Message>(version: u32, older: &[u8], newest: &[u8]) -> bool {
+    let mut again = Vec::with_capacity(newest.len());
+    M::decode_as(version, older).is_ok_and(|message| message.encode(&mut again).is_ok()) && again == newest
 }
 
 fn encode_version<M: Message>(
@@ -381,6 +392,25 @@ mod tests {
         }
         assert_eq!(split_request(&[1, 2, 3]), None);
         assert_eq!(split_request(&[1, 0, 0, 0, 5]), Some((1, &[5][..])));
+    }
+
+    #[test]
+    fn messages_are_written_in_oldest_whole_version() {
+        let payload = |seat, name: &str, child| {
+            let mut bytes = Vec::new();
+            encode_message(&Take { seat, name: name.to_owned(), child }, &mut bytes).unwrap();
+            let read = decode_message::<Take>(&bytes).unwrap();
+            assert_eq!((read.seat, read.name.as_str(), read.child), (seat, name, child));
+            bytes
+        };
+        let mut old = Vec::new();
+        encode_message(&old::Take { seat: 7 }, &mut old).unwrap();
+        assert_eq!(payload(7, "", false), old, "as the old program writes it");
+        for newer in [payload(7, "Ada", false), payload(7, "", true)] {
+            assert!(matches!(decode_message::<old::Take>(&newer), Err(ContractError::Unknown { .. })));
+        }
+        assert!(matches!(decode_message::<Take>(&old[..3]), Err(ContractError::Message(_))));
+        assert!(matches!(decode_message::<Take>(&[&old[..], &[1]].concat()), Err(ContractError::Message(_))));
     }
 
     #[test]

@@ -47,7 +47,9 @@ pub(super) struct TimeLimit {
 
 impl TimeLimit {
     pub fn new(begun: Instant, given: Duration) -> Self {
-        Self { given, end: begun + given }
+        // Centuries are no limit.
+        let end = begun.checked_add(given).unwrap_or(begun + Duration::from_secs(100 * 365 * 24 * 3600));
+        Self { given, end }
     }
 
     /// Replaces the rest that the last attempt had.
@@ -195,7 +197,8 @@ impl PolledClient {
             return Err(gone);
         }
         let (longest, sends) = self.link.sleep_limit();
-        let resending = (!self.resending.is_empty()).then_some(RESEND_INTERVAL);
+        let is_resending = !self.resending.is_empty() || self.queries.are_resent();
+        let resending = is_resending.then_some(RESEND_INTERVAL);
         let longest = [silence, resending].into_iter().flatten().fold(longest, Duration::min);
         Ok(Some(SleepLimit { longest, sends }))
     }
@@ -210,6 +213,11 @@ impl PolledClient {
     /// Descriptors that end a sleep; of this connection only.
     pub(crate) fn interest(&self) -> Result<Interest, ClientError> {
         Ok(self.link.interest()?)
+    }
+
+    /// Whether a poll would take something now.
+    pub(crate) fn has_input(&mut self) -> bool {
+        self.has_deferred() || self.link.reader.next_length().is_ok_and(|length| length.is_some())
     }
 
     /// Whether bytes of commands wait for room in a connection to another machine.

@@ -45,6 +45,7 @@ pub(super) fn result_of<R: Request>(ending: Ending) -> Result<R::Reply, CallErro
         }),
         Ending::Unknown { number, reason } => Err(CallError::Unknown { number, reason }),
         Ending::NotSent { reason } => Err(CallError::NotSent { reason }),
+        Ending::Invalid { reason } => Err(CallError::Invalid { reason }),
         Ending::Answer(_) => unreachable!("only a query has an answer"),
     }
 }
@@ -53,6 +54,7 @@ pub(super) fn query_result_of<Q: Request>(ending: Ending) -> Result<Q::Reply, Qu
     match ending {
         Ending::Answer(answer) => answer.result::<Q>().map_err(QueryError::with_refusal)?.map_err(QueryError::Refused),
         Ending::NotSent { reason } | Ending::Unknown { reason, .. } => Err(QueryError::Unavailable { reason }),
+        Ending::Invalid { reason } => Err(QueryError::Client(ClientError::Encode(reason))),
         Ending::Reply { .. } | Ending::Refused { .. } => unreachable!("only a command has a reply"),
     }
 }

@@ -58,7 +58,7 @@ impl<R: Request> Call<R> {
 
 fn refused<Refusal>(refused: Refused) -> CallError<Refusal> {
     match refused {
-        Refused::NotEncoded(reason) => CallError::NotSent { reason },
+        Refused::NotEncoded(reason) => CallError::Invalid { reason },
         Refused::Busy { waiting } => CallError::Busy { waiting },
     }
 }

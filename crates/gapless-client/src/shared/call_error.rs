@@ -13,6 +13,9 @@ pub enum CallError<Refusal> {
     /// No effect: the command was never sent. Retry it.
     #[error("the command was not sent: {reason}")]
     NotSent { reason: String },
+    /// No effect: the command cannot be encoded, or is longer than the limit. Correct the program.
+    #[error("the command cannot be sent: {reason}")]
+    Invalid { reason: String },
     /// No effect: too many commands wait for room already. Retry later, or send less at a time.
     #[error("{waiting} commands wait for room already; retry when some of them are done")]
     Busy {
@@ -45,7 +48,11 @@ impl<Refusal> CallError<Refusal> {
     #[must_use]
     pub const fn took_effect(&self) -> Option<bool> {
         match self {
-            Self::Refused(_) | Self::NotSent { .. } | Self::Busy { .. } | Self::Failed { .. } => Some(false),
+            Self::Refused(_)
+            | Self::NotSent { .. }
+            | Self::Invalid { .. }
+            | Self::Busy { .. }
+            | Self::Failed { .. } => Some(false),
             Self::Unknown { .. } => None,
             Self::Done { .. } => Some(true),
         }

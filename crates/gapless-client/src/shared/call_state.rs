@@ -35,6 +35,20 @@ pub(super) enum Ending {
     NotSent {
         reason: String,
     },
+    /// It can never be sent.
+    Invalid {
+        reason: String,
+    },
+}
+
+impl Ending {
+    pub fn unsendable(error: &ClientError) -> Self {
+        let reason = error.to_string();
+        match error {
+            ClientError::TooLong { .. } | ClientError::Encode(_) => Self::Invalid { reason },
+            _ => Self::NotSent { reason },
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -86,7 +86,7 @@ impl Channel {
             if pass.needs_watcher {
                 self.wake_watcher();
             }
-            if !self.connection.has_news(known) {
+            if !pass.has_input && !self.connection.has_news(known) {
                 return;
             }
         }

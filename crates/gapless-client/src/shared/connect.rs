@@ -8,6 +8,7 @@ use gapless_agent::foreign;
 use gapless_transport::TransportError;
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -36,7 +37,7 @@ impl Connect {
     /// Limit of connecting, and of each call; by default 5 s.
     pub const fn within(mut self, limit: Duration) -> Self {
         self.calls.within = limit;
-        self.connection.timeout = limit;
+        self.connection.timeout = if limit.as_secs() < FOREVER.as_secs() { limit } else { FOREVER };
         self
     }
 
@@ -66,6 +67,9 @@ impl Connect {
         Ok(Arc::new(Channel::new(client, self.calls)?))
     }
 }
+
+/// A later end of a wait cannot be computed.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl IntoFuture for Connect {
     type Output = Result<Client, ClientError>;
@@ -136,7 +140,10 @@ impl Drop for Connecting {
 fn spawn(connect: Connect, attempt: Arc<Mutex<Attempt>>) -> Result<(), ClientError> {
     let run = move || {
         foreign::own_this_thread();
-        let opened = connect.open();
+        let opened = catch_unwind(AssertUnwindSafe(|| connect.open())).unwrap_or_else(|_| {
+            let reason = "connecting has panicked; the log has the reason".to_owned();
+            Err(ClientError::Option { option: "address", reason })
+        });
         let channel = opened.as_ref().ok().map(Arc::clone);
         if let Some(channel) = &channel {
             channel.claim_helper();

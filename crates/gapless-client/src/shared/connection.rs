@@ -79,6 +79,8 @@ impl LaneSession {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pass {
     pub received: usize,
+    /// More has arrived, of which nothing wakes the watcher.
+    pub has_input: bool,
     /// A fault or a full ring, new with this pass, that only the watcher attends to.
     pub needs_watcher: bool,
 }
@@ -126,7 +128,8 @@ impl Connection {
         if let Err(error) = &passed {
             self.failed(error, outbox, wakers);
         }
-        Pass { received: passed.unwrap_or(0), needs_watcher }
+        let received = passed.unwrap_or(0);
+        Pass { received, has_input: received > 0 && self.client.has_input(), needs_watcher }
     }
 
     /// A pass of a thread that is not the watcher.
@@ -179,6 +182,7 @@ impl Connection {
         let Self { client, lanes, queries, room, .. } = self;
         room.clear();
         room.extend(lanes.iter().map(|lane| lane.room(client)));
+        queries.make_room(client);
         room.push(queries.room());
         outbox.queue.move_out(
             |lane| std::mem::take(&mut room[lane]),
@@ -214,8 +218,7 @@ impl Connection {
                         return;
                     }
                     Sending::Failed(error) => {
-                        let reason = || Ending::NotSent { reason: error.to_string() };
-                        wakers.extend(state.end(&outbox.waiting, |_, _| reason()));
+                        wakers.extend(state.end(&outbox.waiting, |_, _| Ending::unsendable(&error)));
                         lane.ready.pop_front();
                     }
                 }
@@ -261,6 +264,7 @@ impl Connection {
             outbox.count_notices(notices);
         }
         self.queries.receive(&mut self.client, outbox, wakers);
+        outbox.see(self.client.seen_sequence());
         received
     }
 
@@ -274,6 +278,10 @@ impl Connection {
             }
             other => self.end(other, outbox, wakers),
         }
+    }
+
+    pub const fn has_ended(&self) -> bool {
+        self.ended.is_some()
     }
 
     /// Grows with the rounds of attempts that have opened no session.

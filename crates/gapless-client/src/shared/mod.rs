@@ -212,6 +212,13 @@ impl Client {
         self.channel().outbox.waiting.count()
     }
 
+    /// Last sequence of which this client has seen a reply: what another client passes to [`Query::after`] to read this
+    /// one's writes.
+    #[must_use]
+    pub fn seen_sequence(&self) -> u64 {
+        self.channel().outbox.seen_sequence()
+    }
+
     /// Notices received so far; a client acknowledges and discards them.
     #[must_use]
     pub fn discarded_notices(&self) -> u64 {

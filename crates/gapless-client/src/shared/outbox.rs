@@ -13,6 +13,7 @@ pub(super) struct Outbox {
     /// Reason for the lack of a service at the moment.
     trouble: Mutex<Option<String>>,
     notices: AtomicU64,
+    seen_sequence: AtomicU64,
 }
 
 impl Outbox {
@@ -22,6 +23,7 @@ impl Outbox {
             waiting: Waiting::new(waiting_max),
             trouble: Mutex::default(),
             notices: AtomicU64::new(0),
+            seen_sequence: AtomicU64::new(0),
         }
     }
 
@@ -50,6 +52,14 @@ impl Outbox {
 
     pub fn count_notices(&self, count: u64) {
         self.notices.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub fn see(&self, sequence: u64) {
+        self.seen_sequence.store(sequence, Ordering::Relaxed);
+    }
+
+    pub fn seen_sequence(&self) -> u64 {
+        self.seen_sequence.load(Ordering::Relaxed)
     }
 
     pub fn notices(&self) -> u64 {

@@ -4,6 +4,7 @@ use super::Client;
 use super::answer::{encode, query_result_of};
 use super::call_state::CallKind;
 use super::untyped_call::{Refused, UntypedCall};
+use crate::ClientError;
 use crate::error::QueryError;
 use crate::polled::MessageType;
 use gapless_message::Request;
@@ -63,7 +64,7 @@ impl<Q: Request> Query<Q> {
 
 fn refused<Refusal>(refused: Refused) -> QueryError<Refusal> {
     match refused {
-        Refused::NotEncoded(reason) => QueryError::Unavailable { reason },
+        Refused::NotEncoded(reason) => QueryError::Client(ClientError::Encode(reason)),
         Refused::Busy { .. } => QueryError::Busy,
     }
 }

@@ -41,12 +41,29 @@ impl QueryLane {
                     return false;
                 }
                 Sending::Failed(error) => {
-                    let ending = Ending::NotSent { reason: error.to_string() };
-                    wakers.extend(state.end(&outbox.waiting, |_, _| ending));
+                    wakers.extend(state.end(&outbox.waiting, |_, _| Ending::unsendable(&error)));
                 }
             }
         }
         true
+    }
+
+    /// Frees the places of queries whose callers have left, once there are many in flight.
+    pub fn make_room(&mut self, client: &mut PolledClient) {
+        if self.in_flight.len() >= QUERIES_IN_FLIGHT_MAX / 2 {
+            self.forget_abandoned(client);
+        }
+    }
+
+    #[cold]
+    fn forget_abandoned(&mut self, client: &mut PolledClient) {
+        self.in_flight.retain(|(number, state)| {
+            let is_kept = !state.is_abandoned();
+            if !is_kept {
+                client.forget_query(*number);
+            }
+            is_kept
+        });
     }
 
     /// Takes arrived answers.

@@ -40,8 +40,8 @@ struct QueuedCall {
 }
 
 struct PendingCall {
-    deadlines: Arc<Deadlines>,
-    key: Option<DeadlineKey>,
+    /// From the first `Pending` of a future on.
+    deadline: Option<(Arc<Deadlines>, Option<DeadlineKey>)>,
 }
 
 impl UntypedCall {
@@ -65,7 +65,13 @@ impl UntypedCall {
     /// Queues it, and sends it if there is room.
     pub fn start(&mut self) {
         self.queue();
-        self.client.channel().turn();
+        let channel = self.client.channel();
+        if let Stage::Queued(call) = &mut self.stage {
+            // The helper goes on sending and receiving while no one awaits it.
+            call.count_pending(channel);
+            channel.start_helper();
+        }
+        channel.turn();
     }
 
     fn queue(&mut self) {
@@ -146,7 +152,7 @@ impl QueuedCall {
     fn poll(&mut self, channel: &Arc<Channel>, within: Duration, context: &mut Context<'_>) -> Poll<Ending> {
         let ended = self.state.take().or_else(|| {
             channel.turn();
-            if self.pending.is_none() { self.spin(channel, within) } else { self.state.take() }
+            if self.has_deadline() { self.state.take() } else { self.spin(channel, within) }
         });
         if let Some(ending) = ended.or_else(|| self.state.take_or_register(context.waker())) {
             return Poll::Ready(ending);
@@ -157,19 +163,31 @@ impl QueuedCall {
                 None => unreachable!("only its caller takes its ending"),
             };
         }
-        if self.pending.is_none() {
-            self.enter_pending(channel, within, context);
+        if !self.has_deadline() {
+            self.enter_pending(channel, within);
         }
-        Poll::Pending
-    }
-
-    #[inline]
-    fn enter_pending(&mut self, channel: &Arc<Channel>, within: Duration, context: &Context<'_>) {
-        channel.enter_pending();
         if !channel.start_helper() {
             // Without a helper the task polls.
             context.waker().wake_by_ref();
         }
+        Poll::Pending
+    }
+
+    /// Whether the future has returned `Pending`.
+    fn has_deadline(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.deadline.is_some())
+    }
+
+    fn count_pending(&mut self, channel: &Channel) {
+        if self.pending.is_none() {
+            channel.enter_pending();
+            self.pending = Some(PendingCall { deadline: None });
+        }
+    }
+
+    #[inline]
+    fn enter_pending(&mut self, channel: &Arc<Channel>, within: Duration) {
+        self.count_pending(channel);
         let deadlines = Deadlines::of_process();
         let left = within.saturating_sub(self.begun.elapsed());
         let deadline_ns = monotonic_ns().checked_add(saturating_ns(left));
@@ -177,13 +195,13 @@ impl QueuedCall {
             let state: Arc<CallState> = Arc::clone(&self.state);
             deadlines.enter(deadline_ns, state as Arc<dyn DeadlineTarget>)
         });
-        self.pending = Some(PendingCall { deadlines, key });
+        self.pending = Some(PendingCall { deadline: Some((deadlines, key)) });
     }
 
     fn leave_pending(&mut self, channel: &Channel) {
-        if let Some(PendingCall { deadlines, key }) = self.pending.take() {
+        if let Some(PendingCall { deadline }) = self.pending.take() {
             channel.leave_pending();
-            if let Some(key) = key {
+            if let Some((deadlines, Some(key))) = deadline {
                 deadlines.leave(key);
             }
         }

@@ -9,4 +9,6 @@ pub(super) struct Watch {
     pub interest: Option<(u64, Interest)>,
     /// The ring wakes the watcher.
     pub is_armed: bool,
+    /// A sleep has failed; logged once.
+    pub has_failed: bool,
 }

@@ -55,7 +55,9 @@ impl Channel {
                 },
             };
             if let Err(error) = slept {
-                tracing::error!("a client cannot wait: {error}");
+                if !std::mem::replace(&mut watch.has_failed, true) {
+                    tracing::error!("a client cannot wait, and polls instead: {error}");
+                }
                 std::thread::sleep(NAP);
             }
             // Fails if no caller has woken this thread, which is fine.
@@ -76,6 +78,10 @@ impl Channel {
                 Reconnection::Connected | Reconnection::Ended => Step::Again,
                 Reconnection::Pause(pause) => Step::Pause(pause),
             }
+        } else if connection.has_ended() {
+            // The descriptors of its link are always ready.
+            watch.interest = None;
+            Step::Pause(SLEEP_MAX)
         } else if pass.received > 0 {
             Step::Again
         } else if connection.take_passes_of_callers() > 0 {
@@ -89,7 +95,7 @@ impl Channel {
                     watch.is_armed = true;
                     let known = watch.interest.as_ref().map(|(generation, _)| *generation);
                     if let Some((generation, interest)) = connection.interest(known) {
-                        watch.interest = kept(interest).map(|interest| (generation, interest));
+                        watch.interest = kept(interest, &mut watch.has_failed).map(|interest| (generation, interest));
                     }
                     Step::Sleep { longest: limit.longest, sends: limit.sends }
                 }
@@ -109,13 +115,24 @@ impl Channel {
     fn disarm(&self, watch: &mut Watch) {
         if std::mem::take(&mut watch.is_armed) {
             let mut wakers: Vec<Waker> = Vec::new();
-            self.connection.lock().0.end_sleep(&self.outbox, &mut wakers);
+            let (mut connection, known) = self.connection.lock();
+            connection.end_sleep(&self.outbox, &mut wakers);
+            drop(connection);
             wake_all(wakers);
+            if self.connection.has_news(known) {
+                self.turn();
+            }
         }
     }
 }
 
 /// Without copies of the descriptors the watcher polls.
-fn kept(interest: Result<Interest, ClientError>) -> Option<Interest> {
-    interest.inspect_err(|error| tracing::error!("a client polls instead of sleeping: {error}")).ok()
+fn kept(interest: Result<Interest, ClientError>, has_failed: &mut bool) -> Option<Interest> {
+    interest
+        .inspect_err(|error| {
+            if !std::mem::replace(has_failed, true) {
+                tracing::error!("a client polls instead of sleeping: {error}");
+            }
+        })
+        .ok()
 }

@@ -61,7 +61,8 @@ impl Queries {
     }
 
     pub fn next_deadline_ns(&self) -> Option<u64> {
-        self.deadlines.first().map(|(deadline_ns, _)| *deadline_ns)
+        // A sweep finds the clients that are gone.
+        self.deadlines.first().map(|(deadline_ns, _)| (*deadline_ns).min(self.next_sweep_ns))
     }
 
     pub fn wait(&mut self, query: Box<QueryMessage>, now_ns: u64) {

@@ -16,6 +16,8 @@ use gapless_transport::ConnectionId;
 use gapless_wire::control::{Refusal, RefusalCode};
 use gapless_wire::{FrameHeader, Kind};
 
+const ANSWERS_MIN: u64 = 16;
+
 impl ReplyOutbox {
     #[cold]
     pub(super) fn take_query(&mut self, fold: &Fold, query: Box<QueryMessage>, now_ns: u64) {
@@ -40,7 +42,7 @@ impl ReplyOutbox {
         }
     }
 
-    /// Answers queries for about [`POLL_NS_MAX`]; returns the number of answers, and of queries that are left for the
+    /// Answers queries for about [`POLL_NS_MAX`], at least [`ANSWERS_MIN`]; returns the number of answers, and of queries that are left for the
     /// next poll.
     #[cold]
     pub(super) fn answer_queries(&mut self, fold: &Fold, now_ns: u64) -> usize {
@@ -61,7 +63,8 @@ impl ReplyOutbox {
             } else if is_over || self.is_waiting(blocked.connection) {
                 index += 1;
             } else if let Some(query) = blocked.queries.pop_front() {
-                is_over = self.answer_query(fold, &query, &mut queries, &mut buffer) - begun_ns > POLL_NS_MAX;
+                let after_ns = self.answer_query(fold, &query, &mut queries, &mut buffer);
+                is_over = after_ns - begun_ns > POLL_NS_MAX && queries.answered - before >= ANSWERS_MIN;
             }
         }
         while !is_over && let Some(query) = queries.ready.pop_front() {
@@ -69,7 +72,8 @@ impl ReplyOutbox {
             if is_full && !is_gone(&query) {
                 queries.block(query);
             } else {
-                is_over = self.answer_query(fold, &query, &mut queries, &mut buffer) - begun_ns > POLL_NS_MAX;
+                let after_ns = self.answer_query(fold, &query, &mut queries, &mut buffer);
+                is_over = after_ns - begun_ns > POLL_NS_MAX && queries.answered - before >= ANSWERS_MIN;
             }
         }
         let work = (queries.answered - before) as usize + queries.ready.len();

@@ -69,15 +69,16 @@ impl Fold {
         let (head, payload) =
             payload.split_at_checked(TimerFired::LENGTH).ok_or_else(|| corrupt("a malformed timer"))?;
         let fired = TimerFired::from_bytes(head).ok_or_else(|| corrupt("a malformed timer"))?;
-        if frame.flags() & TRANSACTION_FLAG == 0 || self.timers.take(fired.timer, fired.deadline_ns).is_none() {
+        if frame.flags() & TRANSACTION_FLAG == 0 || !self.timers.is_set(fired.timer, fired.deadline_ns) {
             return Err(corrupt("a timer whose handler has not run, or that is not set"));
         }
+        let schema = self.timers.take(fired.timer, fired.deadline_ns).and_then(|due| due.schema()).unwrap_or_default();
         let (outcome, reply) = self.transaction(frame, payload)?;
         if reply.is_some() {
             return Err(corrupt("a timer with a reply"));
         }
         if let ExecutionOutcome::Refused { text: reason, .. } = outcome {
-            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema: 0, reason });
+            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema, reason });
         }
         self.commit_side_outputs(sink);
         Ok(())

@@ -52,19 +52,11 @@ fn missing_version_is_the_first() {
         let rules_at = version_at + 4;
         [&bytes[..rules_at], rules, &bytes[rules_at + 4..bytes.len() - 4]].concat()
     };
-    // Before the number of the next frame.
-    let messages_at = version_at - 8 - 4;
-    let before_timer_messages = |mut bytes: Vec<u8>, format| {
-        bytes.drain(messages_at..messages_at + 4);
-        bytes[7] = format;
-        bytes
-    };
-    let without_messages = before_timer_messages(bytes[..bytes.len() - 4].to_vec(), 4);
-    assert_eq!(restored(&with_sum(&without_messages)).unwrap(), (*b"word", 3));
-    let without_rules = before_timer_messages(with_rules(&[]), 3);
+    let mut without_rules = with_rules(&[]);
+    without_rules[7] = 3;
     assert_eq!(restored(&with_sum(&without_rules)).unwrap(), (*b"word", 3));
-    let old = [&bytes[..version_at], &bytes[version_at + 8..bytes.len() - 4]].concat();
-    let old = before_timer_messages(old, 2);
+    let mut old = [&bytes[..version_at], &bytes[version_at + 8..bytes.len() - 4]].concat();
+    old[7] = 2;
     let old = with_sum(&old);
     assert_eq!(restored(&old).unwrap(), (*b"word", 1));
     std::fs::write(&path, &old).unwrap();
@@ -115,6 +107,7 @@ fn full_fold(sequence: u64) -> Fold {
     fold.sessions.open(800, 2, 1, 51);
     fold.timers.restore(5, 5_000);
     fold.timers.restore(4, 6_000);
+    fold.timers.restore_numbered(3);
     assert!(fold.timers.restore_message(5, TimerMessage { schema: 6, payload: (*b"remind").into() }));
     fold
 }

@@ -118,10 +118,19 @@ mod later {
             context.cancel_timer(&Reminder { session: context.session(), text, is_loud: false });
         }
 
+        /// Sets a loud one, and moves the quiet one.
+        #[command]
+        fn remind(&mut self, Remind { text, after_s }: Remind, context: &mut Context<'_>) {
+            let (session, deadline_ns) = (context.session(), context.time_ns() + after_s * SECOND_NS);
+            for is_loud in [true, false] {
+                context.set_timer(&Reminder { session, text: text.clone(), is_loud }, deadline_ns);
+            }
+            context.cancel_timer(&Reminder { session, text: "kept".to_owned(), is_loud: true });
+        }
+
         #[timer]
         fn ring(&mut self, reminder: Reminder, context: &mut Context<'_>) {
             self.fired += 1;
-            assert!(!reminder.is_loud, "the old program did not know loud ones");
             context.notify(reminder.session, &reminder).unwrap();
         }
     }
@@ -156,6 +165,28 @@ impl Running {
 
     fn advance(&self, seconds: u64) {
         self.host.advance(Duration::from_secs(seconds)).unwrap();
+    }
+
+    fn start_later(directory: &Path) -> Self {
+        let options = ServiceHostOptions::in_directory(directory).with_manual_time();
+        Self::new(ServiceHost::start(later::Clock::default(), options).unwrap())
+    }
+
+    /// The next notices, as the newer program's clients read them.
+    fn later_notices(&mut self, count: usize) -> Vec<(String, bool)> {
+        let mut found = Vec::new();
+        until("the notices", || {
+            let taken = self.client.poll(usize::MAX, |incoming| {
+                if let Incoming::Notice { notice, .. } = incoming {
+                    let reminder = notice.read::<later::Reminder>().unwrap();
+                    assert_eq!(notice.read::<Reminder>().is_ok(), !reminder.is_loud, "old clients read old ones");
+                    found.push((reminder.text, reminder.is_loud));
+                }
+            });
+            taken.unwrap();
+            found.len() >= count
+        });
+        found
     }
 
     /// Texts of the next notices.
@@ -207,24 +238,22 @@ fn newer_program_takes_older_timers() {
     let directory = tempfile::tempdir().unwrap();
     let mut running = Running::start(directory.path());
     running.remind("kept", 10);
+    running.remind("moved", 1);
     running.remind("forgotten", 10);
     running.host.stop().unwrap();
-    let options = ServiceHostOptions::in_directory(directory.path()).with_manual_time();
-    let mut running = Running::new(ServiceHost::start(later::Clock::default(), options).unwrap());
+    let mut running = Running::start_later(directory.path());
     running.forget("forgotten");
+    running.remind("moved", 20);
     running.advance(11);
-    let mut found = Vec::new();
-    until("the notice", || {
-        let taken = running.client.poll(usize::MAX, |incoming| {
-            if let Incoming::Notice { notice, .. } = incoming {
-                assert!(notice.read::<Reminder>().is_err(), "the older type has no form of it");
-                found.push(notice.read::<later::Reminder>().unwrap().text);
-            }
-        });
-        taken.unwrap();
-        !found.is_empty()
-    });
-    assert_eq!(found, ["kept"]);
+    assert_eq!(running.later_notices(1), [("kept".to_owned(), false)]);
+    running.host.stop().unwrap();
+    let mut running = Running::start_later(directory.path());
+    running.advance(30);
+    // The first notice was not acknowledged.
+    let mut found = running.later_notices(3);
+    found.sort();
+    let expected = [("kept", false), ("moved", false), ("moved", true)];
+    assert_eq!(found, expected.map(|(text, is_loud)| (text.to_owned(), is_loud)));
     running.host.stop().unwrap();
 }
 

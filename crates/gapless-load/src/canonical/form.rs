@@ -9,8 +9,8 @@ use crate::Result;
 use crate::values::{MessageEncoding, ServiceKind};
 use gapless::prelude::*;
 use gapless_cluster::config::ClusterConfig;
-use gapless_engine::Replica;
 use gapless_engine::state::StateOptions;
+use gapless_engine::{Replica, ReplicaOptions};
 use gapless_schema::{DecodeError, EncodeError};
 
 #[derive(Clone, Copy)]

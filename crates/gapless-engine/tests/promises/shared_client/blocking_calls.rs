@@ -88,7 +88,7 @@ fn blocked_threads_have_limits() {
             let client = &client;
             scope.spawn(move || {
                 let begun = Instant::now();
-                let limit = Duration::from_millis(20 * name);
+                let limit = Duration::from_millis(1_000 + 20 * name);
                 let error = client.call_within(Add { name }, limit).unwrap_err();
                 assert!(matches!(error, CallError::Unknown { .. }), "{error}");
                 assert!((limit..PATIENCE).contains(&begun.elapsed()));

@@ -4,6 +4,7 @@ use super::*;
 use gapless_agent::block_on::block_on;
 use gapless_client::CallError;
 use gapless_testkit::random::Random;
+use gapless_testkit::wait::until;
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -106,7 +107,7 @@ fn unsent_calls_have_no_effect() {
         }
         drop(call);
     }
-    assert_eq!(client.waiting(), 250, "others take no room");
+    until("others take no room", || client.waiting() == 250);
     // Replies to these are discarded.
     let (dropped, awaited): (Vec<_>, Vec<_>) = (1..).zip(sent.drain(..)).partition(|(name, _)| name % 2 == 0);
     drop(dropped);
@@ -134,7 +135,15 @@ fn commands_beyond_the_bound_are_refused() {
     let client = Client::over(polled, CallOptions { waiting_max: 10, ..options(1) }).unwrap();
     block_on(add(&client, 0)).unwrap();
     let closed = gate.close();
-    let mut started: Vec<_> = (1..=74).map(|name| client.start(Add { name })).collect();
+    let mut started: Vec<_> = (1..=64)
+        .map(|name| {
+            let call = client.start(Add { name });
+            until("room", || client.waiting() < 10);
+            call
+        })
+        .collect();
+    until("a full window", || client.waiting() == 0);
+    started.extend((65..=74).map(|name| client.start(Add { name })));
     assert_eq!(client.waiting(), 10);
     for _ in 0..3 {
         let busy = block_on(add(&client, 1_000)).unwrap_err();

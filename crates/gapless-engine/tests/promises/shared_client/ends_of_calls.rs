@@ -68,7 +68,7 @@ fn too_long_command_is_not_sent() {
     let client = client_of(&host, 1);
     block_on(async {
         let error = client.call(Long(vec![7; 65 << 20])).await.unwrap_err();
-        let CallError::NotSent { reason } = &error else { panic!("{error}") };
+        let CallError::Invalid { reason } = &error else { panic!("{error}") };
         assert!(reason.contains("longer than the limit"), "{reason}");
         assert_eq!(add(&client, 1).await, Ok(1));
     });
@@ -80,26 +80,29 @@ fn deadlines_end_calls() {
     let gate = Gate::default();
     let host = in_memory(&gate);
     let client = client_of(&host, 1);
+    block_on(add(&client, 0)).unwrap();
     let closed = gate.close();
     let brief = Duration::from_millis(50);
+    let sent = client.start(Add { name: 1 });
+    closed.await_arrival();
     block_on(async {
-        let sent = client.start(Add { name: 0 }).within(brief);
-        let others: Vec<_> = (1..64).map(|name| client.start(Add { name })).collect();
-        let waiting = add(&client, 64).within(brief);
+        let sent = sent.within(brief);
+        let others: Vec<_> = (2..65).map(|name| client.start(Add { name })).collect();
+        let waiting = add(&client, 65).within(brief);
         let unknown = sent.await.unwrap_err();
-        assert!(matches!(&unknown, CallError::Unknown { number, .. } if number.session_seq == 1), "{unknown}");
+        assert!(matches!(&unknown, CallError::Unknown { number, .. } if number.session_seq == 2), "{unknown}");
         assert_eq!(unknown.took_effect(), None);
         let not_sent = waiting.await.unwrap_err();
         let CallError::NotSent { reason } = &not_sent else { panic!("{not_sent}") };
         assert!(reason.contains("within 50 ms"), "{reason}");
-        let at_once = add(&client, 65).within(Duration::ZERO).await.unwrap_err();
+        let at_once = add(&client, 66).within(Duration::ZERO).await.unwrap_err();
         assert_eq!(at_once.took_effect(), Some(false), "{at_once}");
         closed.open();
         for call in others {
             call.await.unwrap();
         }
-        assert_eq!(effects(&client).await, Vec::from_iter(0..64));
-        assert_eq!(add(&client, 66).within(Duration::MAX).await, Ok(65));
+        assert_eq!(effects(&client).await, Vec::from_iter(0..65));
+        assert_eq!(add(&client, 67).within(Duration::MAX).await, Ok(66));
     });
     host.stop().unwrap();
 }
