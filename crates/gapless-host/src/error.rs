@@ -40,8 +40,8 @@ pub enum HostError {
     /// Reason of the end, which every handle is told.
     #[error(transparent)]
     Ended(Arc<HostError>),
-    /// Correct the function given to [`Host::service_from`](crate::Host::service_from).
-    #[error("the function that creates the service panicked")]
+    /// The service panicked where it is created or dropped. Correct it.
+    #[error("the service panicked while it was created or dropped")]
     Panicked,
     /// No thread can be started. Remove the cause and start again.
     #[error("starting the thread that watches a member: {0}")]

@@ -6,6 +6,7 @@
 use crate::HostError;
 use crate::started::Started;
 use crate::status::{Phase, Role, Status};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -80,7 +81,8 @@ impl Life {
         });
         looked.unwrap_or_else(|error| {
             let state = self.state();
-            let phase = if state.phase == Phase::Running { Phase::Starting } else { state.phase };
+            let is_between = state.phase == Phase::Running && !state.is_stop_asked;
+            let phase = if is_between { Phase::Starting } else { state.phase };
             let failure = (phase == Phase::Failed).then(|| error.to_string());
             Status { phase, failure, starts: state.starts, ..state.last.clone() }
         })
@@ -140,7 +142,10 @@ impl Life {
     }
 
     fn stop_started(&self, started: Started) -> Result<u64, HostError> {
-        let stopped = started.stop().map_err(Arc::new);
+        // A member that has just fetched a state has ended, but not failed.
+        let fetched = self.continues(&started).then(|| self.state().last.released);
+        let stopped = catch_unwind(AssertUnwindSafe(|| started.stop())).unwrap_or(Err(HostError::Panicked));
+        let stopped = stopped.or_else(|error| fetched.ok_or(error)).map_err(Arc::new);
         let mut state = self.state();
         match &stopped {
             Ok(sequence) => {
@@ -189,7 +194,12 @@ impl Life {
             return false;
         }
         state.phase = Phase::Starting;
-        drop(self.taken_from(state));
+        let ended = self.taken_from(state);
+        // A panic of the application's `drop` would leave the host starting for ever.
+        if catch_unwind(AssertUnwindSafe(|| drop(ended))).is_err() {
+            self.end_start(Err(HostError::Panicked));
+            return false;
+        }
         true
     }
 
