@@ -110,7 +110,7 @@ fn failed_start_is_reported() {
     lagging.add_until("its failure", || host.status().phase == Phase::Failed);
     wait::until("the end of the wait", || waiting.is_finished());
     let error = waiting.join().unwrap().unwrap_err().to_string();
-    assert!(error.contains("its next start failed: the function that the service panicked while"), "{error}");
+    assert!(error.contains("its next start failed: the service panicked while"), "{error}");
     assert_eq!(host.status().failure, Some(error));
     assert!(matches!(host.stop(), Err(HostError::Ended(_))));
 }
