@@ -1,16 +1,19 @@
 //! [`Book`]: the service, a fold of the stream without file, clock or random number.
 
 use crate::fnv;
-use crate::messages::{self, Fields, Progress, Take, Totals};
+use crate::messages::{
+    NotTaken, Progress, ProgressOf, REFUSALS_PER_PAGE, Refusals, RefusalsFrom, Take, Totals, TotalsOf,
+};
 use crate::reason::Reason;
 use crate::transfer::{AccountName, Transfer};
 use gapless::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Limit of bad lines of an import.
-pub const REFUSALS_MAX: usize = 100_000;
+pub const REFUSALS_MAX: usize = 10_000;
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize, State)]
 pub struct Book {
     /// Hundredths.
     balances: BTreeMap<AccountName, u64>,
@@ -19,6 +22,7 @@ pub struct Book {
     imports: BTreeMap<u128, Import>,
 }
 
+#[derive(Serialize, Deserialize, State)]
 struct Import {
     line: u64,
     fingerprint: u64,
@@ -33,61 +37,17 @@ impl Default for Import {
     }
 }
 
-impl Service for Book {
-    fn handlers(handlers: &mut Handlers<Self>) {
-        handlers
-            .on_bytes(messages::PROGRESS.schema, Self::progress)
-            .on_bytes(messages::TAKE.schema, Self::take)
-            .on_bytes(messages::REFUSALS.schema, Self::refusals)
-            .on_bytes(messages::TOTALS.schema, Self::totals);
-    }
-
-    fn snapshot(&self, state: &mut Vec<u8>) {
-        let count = |state: &mut Vec<u8>, length: usize| state.extend_from_slice(&(length as u64).to_le_bytes());
-        count(state, self.balances.len());
-        for (name, balance) in &self.balances {
-            state.extend_from_slice(&name.0);
-            state.extend_from_slice(&balance.to_le_bytes());
-        }
-        count(state, self.ids.len());
-        for id in &self.ids {
-            state.extend_from_slice(&id.to_le_bytes());
-        }
-        state.extend_from_slice(&self.deposited.to_le_bytes());
-        count(state, self.imports.len());
-        for (key, import) in &self.imports {
-            state.extend_from_slice(&key.to_le_bytes());
-            for number in [import.line, import.fingerprint, import.accepted, import.refusals.len() as u64] {
-                state.extend_from_slice(&number.to_le_bytes());
-            }
-            for (line, reason) in &import.refusals {
-                state.extend_from_slice(&line.to_le_bytes());
-                state.push(reason.code());
-            }
-        }
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        *self = Self::from_snapshot(&mut Fields(state)).ok_or("the ledger's state is cut short or malformed")?;
-        Ok(())
-    }
-}
-
+#[gapless::service]
 impl Book {
-    fn progress(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
-        let Import { line, fingerprint, .. } = *self.imports.get(&import_of(payload)?).unwrap_or(&Import::default());
-        context.reply_with(messages::PROGRESS, &Progress { line, fingerprint }.to_bytes())
-    }
-
     /// A line that is out of order has no effect.
-    fn take(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
-        let take = Take::from_bytes(payload).ok_or("malformed line")?;
+    #[command]
+    fn take(&mut self, take: Take) -> Result<(), NotTaken> {
         let (last, refused) = self.imports.get(&take.import).map_or((1, 0), |own| (own.line, own.refusals.len()));
         if take.line != last + 1 {
-            return Err(format!("line {} was due, not line {}", last + 1, take.line).into());
+            return Err(NotTaken::OutOfOrder { due: last + 1, line: take.line });
         }
         if refused == REFUSALS_MAX {
-            return Err(format!("{REFUSALS_MAX} lines of this file were refused; is it the right one?").into());
+            return Err(NotTaken::TooManyBadLines(REFUSALS_MAX as u64));
         }
         let outcome = take.content.and_then(|transfer| self.book(&transfer));
         let import = self.imports.entry(take.import).or_default();
@@ -97,9 +57,36 @@ impl Book {
             Ok(()) => import.accepted += 1,
             Err(reason) => import.refusals.push((take.line, reason)),
         }
-        context.reply_with(messages::TAKE, &[outcome.map_or_else(Reason::code, |()| 0)])
+        Ok(())
     }
 
+    #[query]
+    fn progress(&self, ProgressOf { import }: ProgressOf) -> Progress {
+        let (line, fingerprint) = self.imports.get(&import).map_or((1, 0), |own| (own.line, own.fingerprint));
+        Progress { line, fingerprint }
+    }
+
+    #[query]
+    fn refusals(&self, RefusalsFrom { import, index }: RefusalsFrom) -> Refusals {
+        let refusals = self.imports.get(&import).map_or(&[][..], |import| &import.refusals);
+        Refusals(refusals.iter().skip(index as usize).take(REFUSALS_PER_PAGE).copied().collect())
+    }
+
+    #[query]
+    fn totals(&self, TotalsOf { import }: TotalsOf) -> Totals {
+        let import = self.imports.get(&import);
+        Totals {
+            accepted: import.map_or(0, |import| import.accepted),
+            refused: import.map_or(0, |import| import.refusals.len() as u64),
+            accounts: self.balances.len() as u64,
+            deposited: self.deposited,
+            balances: self.balances.values().copied().map(u128::from).sum(),
+            fingerprint: self.fingerprint(),
+        }
+    }
+}
+
+impl Book {
     fn book(&mut self, transfer: &Transfer) -> Result<(), Reason> {
         let Transfer { id, from, to, amount } = *transfer;
         let is_deposit = from == AccountName::OUTSIDE;
@@ -131,58 +118,13 @@ impl Book {
         Ok(())
     }
 
-    fn refusals(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
-        let mut fields = Fields(payload);
-        let (key, index) = (fields.u128().ok_or("malformed question")?, fields.u64().ok_or("malformed question")?);
-        let refusals = self.imports.get(&key).map_or(&[][..], |import| &import.refusals);
-        let page = refusals.iter().skip(index as usize).take(messages::REFUSALS_PER_PAGE);
-        let page: Vec<u8> =
-            page.flat_map(|(line, reason)| [&line.to_le_bytes()[..], &[reason.code()]].concat()).collect();
-        context.reply_with(messages::REFUSALS, &page)
-    }
-
-    fn totals(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
-        let import = self.imports.get(&import_of(payload)?);
-        let totals = Totals {
-            accepted: import.map_or(0, |import| import.accepted),
-            refused: import.map_or(0, |import| import.refusals.len() as u64),
-            accounts: self.balances.len() as u64,
-            deposited: self.deposited,
-            balances: self.balances.values().copied().map(u128::from).sum(),
-            fingerprint: self.fingerprint(),
-        };
-        context.reply_with(messages::TOTALS, &totals.to_bytes())
-    }
-
-    /// Equal states have equal fingerprints, regardless of their history.
+    /// Equal bookings have equal fingerprints, regardless of their history.
     fn fingerprint(&self) -> u64 {
-        let mut state = Vec::new();
-        self.snapshot(&mut state);
-        fnv::extend(fnv::EMPTY, &state)
+        let balances = self
+            .balances
+            .iter()
+            .fold(fnv::EMPTY, |hash, (name, balance)| fnv::extend(fnv::extend(hash, &name.0), &balance.to_le_bytes()));
+        let ids = self.ids.iter().fold(balances, |hash, id| fnv::extend(hash, &id.to_le_bytes()));
+        fnv::extend(ids, &self.deposited.to_le_bytes())
     }
-
-    fn from_snapshot(fields: &mut Fields<'_>) -> Option<Self> {
-        let mut book = Self::default();
-        for _ in 0..fields.u64()? {
-            book.balances.insert(AccountName(fields.take()?), fields.u64()?);
-        }
-        for _ in 0..fields.u64()? {
-            book.ids.insert(fields.u64()?);
-        }
-        book.deposited = fields.u128()?;
-        for _ in 0..fields.u64()? {
-            let key = fields.u128()?;
-            let (line, fingerprint, accepted) = (fields.u64()?, fields.u64()?, fields.u64()?);
-            let mut import = Import { line, fingerprint, accepted, refusals: Vec::new() };
-            for _ in 0..fields.u64()? {
-                import.refusals.push((fields.u64()?, Reason::from_code(fields.u8()?)?));
-            }
-            book.imports.insert(key, import);
-        }
-        fields.end(book)
-    }
-}
-
-fn import_of(payload: &[u8]) -> Result<u128, Reject> {
-    payload.try_into().map(u128::from_le_bytes).map_err(|_| "malformed question".into())
 }

@@ -90,7 +90,7 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
         let directory = options.directory.display();
         return Err(format!("{directory} is not a directory; choose another with --directory").into());
     }
-    let host = ServiceHost::start(Book::default(), host_options(options, file_bytes))?;
+    let host = place(options, file_bytes).service(Book::default()).start()?;
     let (mut import, line) = Import::resume(&host, &options.file, lines, options.lines_per_second)?;
     match options.tier {
         Tier::Memory => eprintln!("the ledger is in memory: nothing of it is kept"),
@@ -125,18 +125,16 @@ fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     Ok(stop)
 }
 
-fn host_options(options: &Options, file_bytes: u64) -> ServiceHostOptions {
+fn place(options: &Options, file_bytes: u64) -> Host {
     if options.tier == Tier::Memory {
-        return ServiceHostOptions::in_memory();
+        return Host::in_memory();
     }
-    ServiceHostOptions {
-        tier: options.tier,
-        socket_path: None,
-        persistence: Persistence { segment_length_bytes: 16 << 20, ..Persistence::default() },
+    Host::in_directory(&options.directory)
+        .tier(options.tier)
+        .socket(None)
+        .persistence(Persistence { segment_length_bytes: 16 << 20, ..Persistence::default() })
         // A snapshot holds all bookings, so only a few are taken per file; lines have about 40 bytes.
-        snapshot_interval_frames: Some((file_bytes / 320).max(1000)),
-        ..ServiceHostOptions::in_directory(&options.directory)
-    }
+        .snapshot_every((file_bytes / 320).max(1000))
 }
 
 fn print(report: &str) -> Result<(), Failure> {

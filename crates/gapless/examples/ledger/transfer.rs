@@ -1,11 +1,13 @@
 use crate::reason::Reason;
+use gapless::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub const HEADER: &str = "id,from,to,amount,note";
 const COLUMNS: usize = 5;
 
 /// 1 to 16 letters, digits, dots, hyphens and underscores, padded with zeros.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, State)]
 pub struct AccountName(pub [u8; 16]);
 
 impl AccountName {
@@ -45,7 +47,7 @@ pub fn with_commas(number: u128) -> String {
     text
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, State)]
 pub struct Transfer {
     pub id: u64,
     /// [`AccountName::OUTSIDE`] for a deposit, which opens its account if it is new.

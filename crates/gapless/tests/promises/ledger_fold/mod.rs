@@ -4,26 +4,26 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-const REASONS: [(&str, u8); 19] = [
-    ("line too long", 1),
-    ("empty line", 2),
-    ("not UTF-8", 3),
-    ("bad quoting", 4),
-    ("missing columns", 5),
-    ("too many columns", 6),
-    ("malformed id", 7),
-    ("malformed account", 8),
-    ("no receiver", 9),
-    ("malformed amount", 10),
-    ("negative amount", 11),
-    ("zero amount", 12),
-    ("amount too large", 13),
-    ("sender is receiver", 20),
-    ("duplicate id", 21),
-    ("unknown sender", 22),
-    ("unknown receiver", 23),
-    ("insufficient funds", 24),
-    ("balance too large", 25),
+const REASONS: [&str; 19] = [
+    "line too long",
+    "empty line",
+    "not UTF-8",
+    "bad quoting",
+    "missing columns",
+    "too many columns",
+    "malformed id",
+    "malformed account",
+    "no receiver",
+    "malformed amount",
+    "negative amount",
+    "zero amount",
+    "amount too large",
+    "sender is receiver",
+    "duplicate id",
+    "unknown sender",
+    "unknown receiver",
+    "insufficient funds",
+    "balance too large",
 ];
 
 pub fn expected_report(name: &str, content: &[u8]) -> String {
@@ -78,7 +78,7 @@ pub fn expected_report(name: &str, content: &[u8]) -> String {
         grouped(accepted.into()),
         grouped(refused.len() as i128)
     );
-    for (reason, _) in REASONS {
+    for reason in REASONS {
         let count = refused.iter().filter(|(_, other)| *other == reason).count();
         if count > 0 {
             report += &format!("  {reason:<20}{count:>8}\n");
@@ -93,20 +93,12 @@ pub fn expected_report(name: &str, content: &[u8]) -> String {
         grouped(deposited / 100),
         deposited % 100
     );
-    let state = state(name, &lines, &balances, &ids, deposited, accepted, &refused);
+    let state = state(&balances, &ids, deposited);
     report + &format!("its fingerprint: {:016x}\n", fnv_64(&state))
 }
 
-fn state(
-    name: &str,
-    lines: &[&[u8]],
-    balances: &BTreeMap<String, i128>,
-    ids: &HashSet<u64>,
-    deposited: i128,
-    accepted: u64,
-    refused: &[(usize, &str)],
-) -> Vec<u8> {
-    let mut state = (balances.len() as u64).to_le_bytes().to_vec();
+fn state(balances: &BTreeMap<String, i128>, ids: &HashSet<u64>, deposited: i128) -> Vec<u8> {
+    let mut state = Vec::new();
     for (account, balance) in balances {
         let mut padded = account.clone().into_bytes();
         padded.resize(16, 0);
@@ -115,24 +107,8 @@ fn state(
     }
     let mut ids: Vec<u64> = ids.iter().copied().collect();
     ids.sort_unstable();
-    state.extend((ids.len() as u64).to_le_bytes());
     state.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
     state.extend(deposited.to_le_bytes());
-    // A file with only a header is not an import yet.
-    let imports = u64::from(lines.len() > 1);
-    state.extend(imports.to_le_bytes());
-    if imports == 1 {
-        let whole: Vec<u8> = lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
-        state.extend(fnv_128(name.as_bytes()).to_le_bytes());
-        for number in [lines.len() as u64, fnv_64(&whole), accepted, refused.len() as u64] {
-            state.extend(number.to_le_bytes());
-        }
-        for (line, reason) in refused {
-            let (_, code) = REASONS.iter().find(|(other, _)| other == reason).unwrap();
-            state.extend((*line as u64).to_le_bytes());
-            state.push(*code);
-        }
-    }
     state
 }
 
@@ -236,14 +212,6 @@ fn fnv_64(bytes: &[u8]) -> u64 {
     let mut hash = 14_695_981_039_346_656_037_u64;
     for byte in bytes {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211);
-    }
-    hash
-}
-
-fn fnv_128(bytes: &[u8]) -> u128 {
-    let mut hash = 144_066_263_297_769_815_596_495_629_667_062_367_629_u128;
-    for byte in bytes {
-        hash = (hash ^ u128::from(*byte)).wrapping_mul(309_485_009_821_345_068_724_781_371);
     }
     hash
 }
