@@ -183,7 +183,7 @@ pub(super) fn take_message(
                 match (refusal.code, key) {
                     (RefusalCode::Gap, Some(key)) => return Ok(Some((key, refusal.detail))),
                     (RefusalCode::SessionUnknown, Some(key)) => {
-                        sessions[key.index()].lost();
+                        sessions[key.index()].refused(frame.session_seq());
                         take(Incoming::SessionLost { session: key });
                         return Ok(None);
                     }

@@ -358,6 +358,11 @@ impl PolledClient {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(CommandSession::next_session_seq)
     }
 
+    /// The first command of a lost session that the service refused, as it did not know the session any more.
+    pub(crate) fn refused_from(&self, key: SessionKey) -> Option<u64> {
+        self.session(key).ok().and_then(CommandSession::refused_from)
+    }
+
     #[must_use]
     pub fn in_flight(&self, key: SessionKey) -> u32 {
         self.sessions.get(key.index()).map_or(0, CommandSession::in_flight)

@@ -12,6 +12,8 @@ pub(super) struct CommandSession {
     open: bool,
     /// The service no longer knows it; it can never be used again.
     lost: bool,
+    /// The first number that the service refused for that.
+    refused_from: Option<u64>,
     token: u128,
     window_messages: u32,
     next_session_seq: u64,
@@ -82,6 +84,7 @@ impl CommandSession {
             id: None,
             open: false,
             lost: false,
+            refused_from: None,
             token,
             window_messages,
             next_session_seq: 1,
@@ -256,6 +259,17 @@ impl CommandSession {
             shared: false,
             notices_seen: self.notices_seen,
         }
+    }
+
+    pub(super) fn refused(&mut self, number: u64) {
+        if !self.lost {
+            self.refused_from = Some(number);
+            self.lost();
+        }
+    }
+
+    pub(super) const fn refused_from(&self) -> Option<u64> {
+        self.refused_from
     }
 
     pub(super) fn lost(&mut self) {

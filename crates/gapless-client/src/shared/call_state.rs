@@ -144,6 +144,17 @@ impl CallState {
         }
     }
 
+    /// Takes back a command that the service has refused without effect; `false` if no one waits for it.
+    pub fn unsend(&self, waiting: &Waiting) -> bool {
+        let mut progress = self.lock();
+        let is_sent = matches!(progress.stage, Stage::Sent(_));
+        if is_sent {
+            progress.stage = Stage::Waiting;
+            waiting.enter_again(progress.bytes.len());
+        }
+        is_sent
+    }
+
     /// Ends a waiting or sent command. Wake the returned waker with no lock held.
     #[must_use]
     pub fn end(

@@ -55,9 +55,26 @@ struct LaneSession {
     ready: VecDeque<Arc<CallState>>,
     /// Commands by number, in the order in which they were sent.
     in_flight: VecDeque<(u64, Arc<CallState>)>,
+    /// The last number that was sent by an earlier connection.
+    resent_to: u64,
 }
 
 impl LaneSession {
+    /// Ends the commands in flight, except those that cannot have had an effect: of numbers from `refused_from` on, and
+    /// never sent by another connection. They wait again, in their order.
+    fn lose_session(&mut self, refused_from: Option<u64>, outbox: &Outbox, wakers: &mut Vec<Waker>) {
+        self.key = None;
+        let resent_to = std::mem::take(&mut self.resent_to);
+        let is_refused = |number| refused_from.is_some_and(|from| number >= from) && number > resent_to;
+        while let Some((number, state)) = self.in_flight.pop_back() {
+            if !is_refused(number) {
+                wakers.extend(state.end(&outbox.waiting, |number, _| unknown(number, SESSION_LOST.to_owned())));
+            } else if state.unsend(&outbox.waiting) {
+                self.ready.push_front(state);
+            }
+        }
+    }
+
     /// Takes the command of a reply out; that is nearly always the first.
     fn answered(&mut self, number: u64) -> Option<Arc<CallState>> {
         let first = self.in_flight.pop_front_if(|(first, _)| *first == number);
@@ -228,7 +245,7 @@ impl Connection {
 
     fn receive(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
         let Self { client, lanes, by_session, attempts, .. } = self;
-        let (mut notices, mut last) = (0, None);
+        let (mut notices, mut last, mut lost) = (0, None, Vec::new());
         let received = client.poll(REPLIES_MAX, |incoming| match incoming {
             Incoming::Reply { session, reply, first: true } => {
                 let lane = match last {
@@ -245,13 +262,8 @@ impl Connection {
                 );
             }
             Incoming::SessionLost { session } => {
-                let Some(lane) = by_session.remove(&session) else { return };
                 last = None;
-                let lane = &mut lanes[lane];
-                lane.key = None;
-                for (_, state) in lane.in_flight.drain(..) {
-                    wakers.extend(state.end(&outbox.waiting, |number, _| unknown(number, SESSION_LOST.to_owned())));
-                }
+                lost.extend(by_session.remove(&session).map(|lane| (session, lane)));
             }
             Incoming::Opened { .. } => {
                 *attempts = 0;
@@ -260,6 +272,9 @@ impl Connection {
             Incoming::Notice { .. } => notices += 1,
             Incoming::Reply { .. } => {}
         });
+        for (session, lane) in lost {
+            lanes[lane].lose_session(client.refused_from(session), outbox, wakers);
+        }
         if notices > 0 {
             outbox.count_notices(notices);
         }
@@ -326,6 +341,9 @@ impl Connection {
             Resumption::Begun => {
                 self.generation += 1;
                 self.lost = None;
+                for lane in &mut self.lanes {
+                    lane.resent_to = lane.in_flight.back().map_or(0, |(number, _)| *number);
+                }
                 Reconnection::Connected
             }
             Resumption::Failed { error, pause: Some(pause) } => {

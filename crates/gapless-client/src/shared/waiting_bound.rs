@@ -39,6 +39,12 @@ impl Waiting {
         Ok(())
     }
 
+    /// Counts a command again that was sent in vain, beyond the bound if need be.
+    pub fn enter_again(&self, length: usize) {
+        self.bytes.fetch_add(length, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::SeqCst);
+    }
+
     pub fn leave(&self, length: usize) {
         self.bytes.fetch_sub(length, Ordering::Relaxed);
         self.count.fetch_sub(1, Ordering::SeqCst);

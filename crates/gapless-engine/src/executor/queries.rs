@@ -7,13 +7,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Queries of one connection that may wait; more are refused.
 pub const QUERIES_WAITING_MAX: usize = 1024;
+/// Bytes of the waiting queries of one connection; a longer query waits alone.
+pub const QUERY_BYTES_MAX: usize = 4 << 20;
 const WAIT_NS_MAX: u64 = 3_600_000_000_000;
 const SWEEP_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Sequence that a query waits for, and number of its arrival.
 type WaitingKey = (u64, u64);
 
-/// Bounded by [`QUERIES_WAITING_MAX`] for each connection.
+/// Bounded by [`QUERIES_WAITING_MAX`] and [`QUERY_BYTES_MAX`] for each connection.
 #[derive(Default)]
 pub(super) struct Queries {
     pub ready: VecDeque<Box<QueryMessage>>,
@@ -21,13 +23,20 @@ pub(super) struct Queries {
     deadlines: BTreeSet<(u64, WaitingKey)>,
     /// Ready, but the client has not read an earlier message: a handler runs only when its answer has room.
     pub blocked: Vec<BlockedQueries>,
-    pub counts: FxHashMap<ConnectionId, usize>,
+    loads: FxHashMap<ConnectionId, QueryLoad>,
     arrived: u64,
     next_sweep_ns: u64,
     /// Since the start.
     pub answered: u64,
     /// Spent in handlers.
     pub handler_ns: u64,
+}
+
+/// Queries of one connection.
+#[derive(Default)]
+struct QueryLoad {
+    queries: usize,
+    bytes: usize,
 }
 
 struct WaitingQuery {
@@ -43,7 +52,7 @@ pub(super) struct BlockedQueries {
 impl Queries {
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        self.loads.is_empty()
     }
 
     /// Whether none ends its wait, has room again, or may be of a client that is gone.
@@ -57,7 +66,7 @@ impl Queries {
     }
 
     pub fn count(&self) -> usize {
-        self.counts.values().sum()
+        self.loads.values().map(|load| load.queries).sum()
     }
 
     pub fn next_deadline_ns(&self) -> Option<u64> {
@@ -95,11 +104,23 @@ impl Queries {
         }
     }
 
-    pub fn ended(&mut self, connection: ConnectionId) {
-        if let Some(count) = self.counts.get_mut(&connection) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&connection);
+    /// Counts a query of its connection, unless there are too many.
+    pub fn enter(&mut self, query: &QueryMessage) -> bool {
+        let load = self.loads.entry(query.connection).or_default();
+        let bytes = load.bytes + query.payload.len();
+        let has_room = load.queries < QUERIES_WAITING_MAX && (load.queries == 0 || bytes <= QUERY_BYTES_MAX);
+        if has_room {
+            *load = QueryLoad { queries: load.queries + 1, bytes };
+        }
+        has_room
+    }
+
+    pub fn ended(&mut self, query: &QueryMessage) {
+        let connection = query.connection;
+        if let Some(load) = self.loads.get_mut(&connection) {
+            *load = QueryLoad { queries: load.queries - 1, bytes: load.bytes - query.payload.len() };
+            if load.queries == 0 {
+                self.loads.remove(&connection);
             }
         }
     }
@@ -114,14 +135,14 @@ impl Queries {
         let gone: Vec<WaitingKey> = gone.map(|(key, _)| *key).collect();
         for key in gone {
             if let Some(query) = self.end_wait(key) {
-                self.ended(query.connection);
+                self.ended(&query);
             }
         }
         let is_left = |blocked: &BlockedQueries| blocked.queries.front().is_none_or(|query| !is_gone(query));
         let (left, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut self.blocked).into_iter().partition(is_left);
         self.blocked = left;
         for query in gone.into_iter().flat_map(|blocked| blocked.queries) {
-            self.ended(query.connection);
+            self.ended(&query);
         }
     }
 

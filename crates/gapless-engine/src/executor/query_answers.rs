@@ -21,12 +21,11 @@ const ANSWERS_MIN: u64 = 16;
 impl ReplyOutbox {
     #[cold]
     pub(super) fn take_query(&mut self, fold: &Fold, query: Box<QueryMessage>, now_ns: u64) {
-        let count = self.queries.counts.entry(query.connection).or_default();
-        if *count == QUERIES_WAITING_MAX {
+        if !self.queries.enter(&query) {
             // Without room it is dropped: the client has waiting answers to read.
             if !self.is_waiting(query.connection) {
                 let detail = QUERIES_WAITING_MAX as u64;
-                let text = "as many queries of this connection wait as may";
+                let text = "as many queries of this connection wait as may, by number or length";
                 let refusal = Refusal { code: RefusalCode::Busy, detail, text };
                 let mut payload = [0; QUERY_REFUSAL_LENGTH_MAX];
                 let (header, length) = refused_query(&query, position(fold), &refusal, &mut payload);
@@ -34,7 +33,6 @@ impl ReplyOutbox {
             }
             return;
         }
-        *count += 1;
         if query.after <= fold.last_sequence() {
             self.queries.ready.push_back(query);
         } else {
@@ -83,7 +81,7 @@ impl ReplyOutbox {
 
     /// Returns the time after it.
     fn answer_query(&mut self, fold: &Fold, query: &QueryMessage, queries: &mut Queries, buffer: &mut Vec<u8>) -> u64 {
-        queries.ended(query.connection);
+        queries.ended(query);
         let begun_ns = monotonic_ns();
         if is_gone(query) {
             return begun_ns;
