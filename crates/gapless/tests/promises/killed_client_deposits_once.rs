@@ -86,15 +86,3 @@ fn killed_at_any_moment() {
     }
     assert!(killed > 10 && ended.len() >= 25, "{killed} were killed, {} ended", ended.len());
 }
-
-#[test]
-fn guide_shows_its_30_lines() {
-    let (example, guide) = (
-        include_str!("../../examples/surviving_client.rs"),
-        include_str!("../../../../docs/guides/connecting-clients.md"),
-    );
-    let begins = example.find("fn run(").unwrap();
-    let client = &example[begins..begins + example[begins..].find("\n}\n").unwrap() + 3];
-    assert!(client.lines().count() <= 30, "{} lines", client.lines().count());
-    assert!(guide.contains(client), "the guide shows another client than the example");
-}
