@@ -81,6 +81,12 @@ impl Egress {
     /// Adds and removes publishers, and continues long messages; returns the number of frames written.
     #[inline]
     pub fn refresh(&mut self) -> usize {
+        self.take_publishers();
+        if self.has_unfinished { self.continue_messages() } else { 0 }
+    }
+
+    #[inline]
+    fn take_publishers(&mut self) {
         while let Some(event) = self.publishers.pop() {
             match event {
                 EgressMessage::Opened { connection, writer, wake } => {
@@ -91,7 +97,6 @@ impl Egress {
                 }
             }
         }
-        if self.has_unfinished { self.continue_messages() } else { 0 }
     }
 
     #[cold]
@@ -136,6 +141,13 @@ impl Egress {
         Some(self.last)
     }
 
+    /// Finds a publisher that was opened after the last refresh: its first request may be answered in the same poll.
+    #[cold]
+    fn find_opened(&mut self, connection: ConnectionId) -> Option<usize> {
+        self.take_publishers();
+        self.find(connection)
+    }
+
     /// Writes a message, visible to the publisher after [`Egress::flush`].
     #[inline]
     pub fn deliver(
@@ -145,7 +157,9 @@ impl Egress {
         payload: CheckedPayload<'_>,
     ) -> SendResult {
         let frame_length_max = self.frame_length_max;
-        let Some(index) = self.find(connection) else { return SendResult::Undeliverable };
+        let Some(index) = self.find(connection).or_else(|| self.find_opened(connection)) else {
+            return SendResult::Undeliverable;
+        };
         let ring = &mut self.rings[index];
         if ring.unfinished.is_some() {
             return if ring.writer.is_reader_closed() { SendResult::Undeliverable } else { SendResult::RingFull };
@@ -273,4 +287,38 @@ fn write_fragments(
         write_frame(writer, header, CheckedPayload::new(part), fragment)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use gapless_agent::wake_fd;
+    use gapless_log::{MemoryKind, StreamIdentity, ring};
+    use gapless_wire::Frame;
+
+    #[test]
+    fn answer_finds_a_new_publisher() {
+        let publishers = Mailbox::new(4);
+        let mut egress = Egress::new(publishers.clone(), 1024);
+        assert_eq!(egress.refresh(), 0);
+        // Opened after the refresh, and answered before the next one.
+        let (writer, mut reader) = ring::create(&MemoryKind::Anonymous, 4096, StreamIdentity::default()).unwrap();
+        let (connection, wake) = (ConnectionId(7), Arc::new(wake_fd::create().unwrap()));
+        assert!(publishers.push(EgressMessage::Opened { connection, writer, wake }).is_ok());
+        let deliver = |egress: &mut Egress, connection| {
+            egress.deliver(connection, &FrameHeader::default(), CheckedPayload::new(b"answer"))
+        };
+        assert_eq!(deliver(&mut egress, connection), SendResult::Written);
+        egress.flush();
+        let length = reader.next_length().unwrap().unwrap();
+        let mut bytes = vec![0; aligned_length(length)];
+        reader.copy(&mut bytes);
+        assert_eq!(Frame::parse(&bytes).unwrap().payload(), b"answer");
+        assert!(publishers.push(EgressMessage::Closed { connection }).is_ok());
+        egress.refresh();
+        for gone in [connection, ConnectionId(8)] {
+            assert_eq!(deliver(&mut egress, gone), SendResult::Undeliverable);
+        }
+    }
 }
