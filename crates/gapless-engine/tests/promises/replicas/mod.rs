@@ -106,7 +106,11 @@ impl Cluster {
             let handled: Vec<u64> = members.iter().map(|member| self.of(*member).handled_sequence()).collect();
             handled.iter().all(|each| *each == handled[0]).then_some(())
         });
-        for member in members {
+        // The leader last: without a majority no one leads after it, and appends more.
+        let leader = self.leader();
+        let mut order = members.to_vec();
+        order.sort_by_key(|member| *member == leader);
+        for member in order {
             self.members[member - 1].take().unwrap().stop().unwrap();
         }
         let newest = |member: &usize| {
@@ -117,6 +121,8 @@ impl Cluster {
             (newest.file_name().unwrap().to_owned(), std::fs::read(&newest).unwrap())
         };
         let copies: Vec<_> = members.iter().map(newest).collect();
+        let names: Vec<_> = copies.iter().map(|(name, _)| name).collect();
+        assert!(names.windows(2).all(|pair| pair[0] == pair[1]), "the members end at different sequences: {names:?}");
         assert!(copies.windows(2).all(|pair| pair[0] == pair[1]), "the snapshots differ");
     }
 }
