@@ -219,8 +219,8 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Schedules [`crate::Service::on_timer`] with the number `timer` once sequenced time has reached `deadline_ns`. Replaces a
-    /// timer with the same number.
+    /// Schedules [`crate::Service::on_timer`] with the number `timer` once sequenced time has reached `deadline_ns`.
+    /// Replaces a timer with the same number.
     pub fn set_numbered_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.outputs.timers.push(TimerChange::Set { timer, deadline_ns });
     }

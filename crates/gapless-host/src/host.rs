@@ -269,7 +269,7 @@ impl Host<Aggregates> {
         #[cfg(feature = "cluster")]
         if let Place::Member(file) = &place {
             let config = ClusterConfig::load(file).map_err(EngineError::from)?;
-            // Its journal is complete, so it never fetches a state, after which it would have to start again.
+            // A bus member has a complete journal: it never fetches a state, and never has to start again.
             let member = gapless_cqrs::member::CommandMember::start(model, bus_options, &config)?;
             return Ok(Running::new(Started::BusMember(Box::new(member)), name, false));
         }

@@ -22,7 +22,7 @@ impl Watcher {
     /// Returns once the thread has ended; a stop must have been asked for.
     pub fn join(&mut self) {
         if let Some(thread) = self.0.take() {
-            // It catches panics of the application.
+            // Panics of the application are caught there.
             let _ = thread.join();
         }
     }

@@ -174,7 +174,7 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | `versions = 1..=2` | `1..=1` | versions that the program can act as: `Service::versions` |
 /// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it |
 ///
-/// It expands to `impl Service`: registration of each handler, and snapshots of the derived state.
+/// Expands to `impl Service`: registration of each handler, and snapshots of the derived state.
 #[proc_macro_attribute]
 pub fn service(options: TokenStream, item: TokenStream) -> TokenStream {
     service::expand(options.into(), item.into(), "::gapless_engine::service::derived").into()

@@ -48,12 +48,12 @@ pub enum AnswerError {
 /// A message that this program cannot decode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {
-    /// Its sender's type differs. Build both programs with the same types.
+    /// A sender with another type. Build both programs with the same types.
     #[error(
         "{name}: contract {hash:08x} is unknown to this program, whose type differs from the sender's: build both with the same types"
     )]
     Unknown { name: &'static str, hash: u32 },
-    /// Its bytes are malformed.
+    /// Malformed bytes.
     #[error(transparent)]
     Message(#[from] MessageError),
 }

@@ -17,9 +17,9 @@ pub(super) struct BlockedThreads {
 
 pub(super) struct BlockedThread {
     thread: Thread,
-    /// It is asked to become the watcher.
+    /// Set by the call to become the watcher.
     pub is_called: AtomicBool,
-    /// It sleeps as the watcher.
+    /// Set while it sleeps as the watcher.
     pub watches: AtomicBool,
     wake: Arc<OwnedFd>,
 }

@@ -9,7 +9,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 /// A client whose calls block. Clones share one connection, also with those of the async [`Client`](super::Client) that
-/// it is made from. A calling thread takes the replies itself; there is no other thread in between.
+/// it is made from. A calling thread takes the replies itself; after the first [`Client::start`], a helper thread does.
 #[derive(Clone, Debug)]
 pub struct Client(super::Client);
 
@@ -33,7 +33,7 @@ impl Client {
     /// Sends a command, and waits for its reply.
     ///
     /// # Errors
-    /// What became of the command.
+    /// [`CallError`]: the fate of the command.
     pub fn call<R: Request>(&self, request: R) -> Result<R::Reply, CallError<R::Refusal>> {
         self.0.call(request).wait()
     }
@@ -41,7 +41,7 @@ impl Client {
     /// Like [`Client::call`], with another limit than that of the options.
     ///
     /// # Errors
-    /// What became of the command.
+    /// [`CallError`]: the fate of the command.
     pub fn call_within<R: Request>(&self, request: R, limit: Duration) -> Result<R::Reply, CallError<R::Refusal>> {
         self.0.call(request).within(limit).wait()
     }
@@ -97,7 +97,7 @@ impl<R: Request> Started<R> {
     /// Waits for the reply.
     ///
     /// # Errors
-    /// What became of the command.
+    /// [`CallError`]: the fate of the command.
     pub fn wait(self) -> Result<R::Reply, CallError<R::Refusal>> {
         self.0.wait()
     }

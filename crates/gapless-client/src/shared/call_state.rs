@@ -35,7 +35,7 @@ pub(super) enum Ending {
     NotSent {
         reason: String,
     },
-    /// It can never be sent.
+    /// Permanently unsendable.
     Invalid {
         reason: String,
     },
@@ -54,7 +54,7 @@ impl Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallKind {
     Command,
-    /// It reads a state that contains the frame `after`.
+    /// A read of a state that contains the frame `after`.
     Query {
         after: u64,
         wait_max: Duration,
@@ -91,7 +91,7 @@ enum Stage {
 #[derive(Debug)]
 pub(super) enum Sending {
     Sent(CommandNumber),
-    /// Its caller has left.
+    /// Abandoned by its caller.
     Skipped,
     Failed(ClientError),
 }

@@ -321,7 +321,7 @@ impl Connection {
         self.queries.end(outbox, &reason, wakers);
         self.lost = None;
         self.ended = Some(reason);
-        // Those that still wait in the queue.
+        // Waiting commands end, too.
         self.pass(outbox, wakers);
     }
 

@@ -1,3 +1,5 @@
+//! The program of the tutorial: seats of a hall over HTTP, in one process.
+
 use axum::extract::{Path, State as Shared};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
