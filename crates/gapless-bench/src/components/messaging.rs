@@ -2,7 +2,10 @@
 //! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments. Then commands of the Car at
 //! the highest rate, typed and as objects of the schema, at tiers `memory` and `journal`.
 
-use super::{ComponentArguments, TimeUnit, compare, failed, is_interrupted, measure_floors, named, print_measured};
+use super::{
+    ComponentArguments, TimeUnit, compare, failed, is_interrupted, measure_floors, named, print_measured,
+    shared_clients,
+};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use gapless::prelude::*;
@@ -34,14 +37,12 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
     for kind in [CarCommand::SbeObject, CarCommand::Typed] {
         items.push((FloorKind::ShmStream, car_bytes(kind)? + HEADER_BYTES));
     }
+    items.extend(shared_clients::floors()?);
     measure_floors(&mut report, Path::new("."), items);
     let cpus = pair_of_cores();
+    let threads = Threads { callers_hot: 1, service_cpus: cpus.and_then(all_but_the_first), ..Threads::default() };
     let mut options = ServiceHostOptions::in_memory();
-    options.threads.callers_hot = 1;
-    options.threads.service_cpus = cpus.and_then(|(client, _)| {
-        let others: Vec<usize> = available_cpus().into_iter().filter(|cpu| *cpu != client).collect();
-        CpuMask::of(&others)
-    });
+    options.threads = threads.clone();
     let host = start(options)?;
     let plan = host.plan().to_string();
     report
@@ -88,7 +89,15 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
             report.rows.push(row);
         }
     }
+    if !is_interrupted(&mut report, interrupted) {
+        shared_clients::measure(&mut report, threads, count)?;
+    }
     arguments.finish(&report, TimeUnit::Microseconds)
+}
+
+fn all_but_the_first((first, _): (usize, usize)) -> Option<CpuMask> {
+    let others: Vec<usize> = available_cpus().into_iter().filter(|cpu| *cpu != first).collect();
+    CpuMask::of(&others)
 }
 
 /// Client and service choose their cores by themselves.

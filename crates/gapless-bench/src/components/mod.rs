@@ -6,6 +6,7 @@
 //! | [`log`] | ring and window between two processes with a core each |
 //! | [`link`] | messages between two members of a cluster, each a process |
 //! | [`messaging`] | from a client to a node at tier `memory` and back, small and large |
+//! | `shared_clients` | the rows of [`messaging`] about the client that tasks share |
 //! | [`persistence`] | appending to a journal, and replaying it |
 //! | [`storage`] | objects of a store: changed in transactions, applied elsewhere, written as a snapshot |
 //! | [`clocks`] | reading a clock |
@@ -19,6 +20,7 @@ pub mod log;
 pub mod messaging;
 pub mod persistence;
 pub mod serialization;
+mod shared_clients;
 pub mod storage;
 
 use crate::Result;

@@ -8,6 +8,7 @@
 //! | [`link`] | messages between two members of a cluster, each a process |
 //! | [`messaging`] | from a client to a node at tier `memory` and back |
 //! | [`typed_commands`] | commands of the Car at the highest rate, typed and as objects |
+//! | [`shared_clients`] | commands and queries by the polled client and by the client that tasks share |
 //! | [`persistence`] | appending to a journal, and replaying it |
 //! | [`storage`] | objects of a store |
 //! | [`peer`] | the process at the other end |
@@ -19,6 +20,7 @@ pub mod messaging;
 pub mod peer;
 pub mod persistence;
 pub mod serialization;
+pub mod shared_clients;
 pub mod storage;
 pub mod typed_commands;
 
