@@ -528,6 +528,15 @@ fn transactions() {
     refusal[24..32].fill(0);
     refusal.extend_from_slice(b"no");
     seed("transactions", "refused", &[of(0, &sample), of(0, &refusal), of(8, b"never run")].concat());
+    let (schema, deadline_ns) = (7_u64.to_le_bytes(), 9_u64.to_le_bytes());
+    let message = [&4_u32.to_le_bytes()[..], b"wake"].concat();
+    let mut timers = sample[..32].to_vec();
+    timers[20..24].fill(0xff);
+    timers[24..28].fill(0);
+    timers[28..32].copy_from_slice(&2_u32.to_le_bytes());
+    timers.extend([&[3][..], &schema, &deadline_ns, &message].concat());
+    timers.extend([&[4][..], &schema, &[0; 8], &message].concat());
+    seed("transactions", "typed-timers", &[of(0, &sample), of(0, &timers)].concat());
     let timer = [&3_u64.to_le_bytes()[..], &9_u64.to_le_bytes(), &refusal].concat();
     seed("transactions", "timer", &[of(0, &sample), of(1, &timer)].concat());
 }
@@ -682,6 +691,16 @@ fn connections() {
     seed("ingress", "a-session-bit-by-bit", &with_mode(3, &stream));
     seed("ingress", "a-session-as-it-is", &with_mode(0, &stream));
     seed("replay", "a-session", &with_mode(0, &stream));
+    let query = FrameHeader {
+        kind: Kind::Query,
+        session_seq: 1,
+        sequence: 2,
+        timestamp_ns: 1_000_000_000,
+        schema: ECHO,
+        ..FrameHeader::default()
+    };
+    let queries = [frame(query, b"how many"), frame(FrameHeader { sequence: u64::MAX, ..query }, b"late")];
+    seed("ingress", "a-session-with-queries", &with_mode(1, &[&stream[..2], &queries, &stream[2..]].concat()));
     let timer = frame(
         FrameHeader { kind: Kind::Timer, ..FrameHeader::default() },
         &TimerFired { timer: 111, deadline_ns: 1 }.to_bytes(),
@@ -710,6 +729,16 @@ fn connections() {
         from_service(Kind::Reply, 3, REFUSED_FLAG, whole, &refusal(RefusalCode::Gap)),
         from_service(Kind::Reply, 4, REFUSED_FLAG, whole, &refusal(RefusalCode::SessionUnknown)),
     ];
+    let answer = |session_seq, flags, payload: &[u8]| {
+        let header = FrameHeader { kind: Kind::Answer, sequence: 3, session_seq, flags, ..FrameHeader::default() };
+        frame(header, payload)
+    };
+    let answers = [
+        answer(1, 0, b"answer"),
+        answer(2, REFUSED_FLAG, &refusal(RefusalCode::Unhandled)),
+        answer(u64::MAX, 0, b"of no query"),
+    ];
+    seed("client", "answers", &with_mode(1, &[&stream[..1], &answers, &stream[1..]].concat()));
     seed("client", "a-session", &with_mode(1, &stream));
     seed("client", "a-session-bit-by-bit", &with_mode(3, &stream));
     seed(
@@ -864,7 +893,7 @@ fn call_packets() {
     sound("route", &packet(2, &[&route, &[0; 2]]));
     sound("route-of-a-relay", &packet(2, &[&route, &one, &number, &text("depot/1")]));
     sound("listed", &packet(3, &[]));
-    let attach = packet(4, &[&number, &four, &length, &length, &text("shop/price"), &text(""), &types, &[2]]);
+    let attach = packet(4, &[&number, &four, &length, &length, &text("shop/price"), &types, &[2]]);
     sound("attach", &attach);
     sound("detach", &packet(5, &[&number]));
     sound("refused", &packet(7, &[&number, &1_u32.to_le_bytes(), &text("no such route"), &text(""), &text("")]));
