@@ -8,12 +8,15 @@ use crate::polled::{MessageType, OwnedReply};
 use gapless_message::{Request, contract};
 use gapless_wire::control::RefusalCode;
 
+/// Capacity of a payload before it grows, bytes.
+const PAYLOAD_LENGTH_USUAL: usize = 128;
+
 /// Encoded request.
 ///
 /// # Errors
 /// Reason of the encoder.
 pub(super) fn encode<R: Request>(request: &R) -> Result<Vec<u8>, String> {
-    let mut payload = Vec::new();
+    let mut payload = Vec::with_capacity(PAYLOAD_LENGTH_USUAL);
     contract::encode_request(request, &mut payload).map_err(|error| error.to_string())?;
     Ok(payload)
 }

@@ -21,6 +21,8 @@ use std::task::Waker;
 
 /// Turns of one caller in a row, before it leaves the work to the watcher.
 const TURNS_MAX: usize = 16;
+/// Passes of a spinning caller that keeps the lock, for which the watcher may wait: some microseconds.
+const SPINNING_PASSES_MAX: usize = 64;
 
 pub(super) struct Channel {
     pub connection: WorkLock<Connection>,
@@ -91,6 +93,27 @@ impl Channel {
             }
         }
         self.wake_watcher();
+    }
+
+    /// Turns of a spinning caller, some of them in one, until `state` has ended.
+    pub fn turns_until(&self, state: &CallState) {
+        let Some((mut connection, known)) = self.connection.try_lock() else { return std::hint::spin_loop() };
+        let (mut wakers, mut needs_watcher) = (Vec::new(), false);
+        for _ in 0..SPINNING_PASSES_MAX {
+            needs_watcher |= connection.pass_of_caller(&self.outbox, &mut wakers).needs_watcher;
+            if state.is_ended() || needs_watcher || !wakers.is_empty() {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        drop(connection);
+        wake_all(wakers);
+        if needs_watcher {
+            self.wake_watcher();
+        }
+        if self.connection.has_news(known) {
+            self.turn();
+        }
     }
 
     pub fn wake_watcher(&self) {

@@ -100,7 +100,6 @@ impl UntypedCall {
         };
         let channel = self.client.channel();
         call.leave_pending(channel);
-        channel.turn();
         let ending = call.spin(channel, self.within).or_else(|| {
             // Centuries are no limit.
             let until = call.begun.checked_add(self.within).unwrap_or_else(|| call.begun + FOREVER);
@@ -131,28 +130,29 @@ impl UntypedCall {
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl QueuedCall {
-    /// Polls for the ending while the options say so.
+    /// Takes a turn, or as many as the options say.
     fn spin(&self, channel: &Channel, within: Duration) -> Option<Ending> {
-        let ending = self.state.take();
         let spin = channel.options.spin.min(within);
-        if ending.is_some() || spin.is_zero() {
-            return ending;
-        }
-        let begun = Instant::now();
-        loop {
+        if spin.is_zero() {
             channel.turn();
+            return self.state.take();
+        }
+        loop {
+            channel.turns_until(&self.state);
             let ending = self.state.take();
-            if ending.is_some() || begun.elapsed() >= spin {
+            if ending.is_some() || self.begun.elapsed() >= spin {
                 return ending;
             }
-            std::hint::spin_loop();
         }
     }
 
     fn poll(&mut self, channel: &Arc<Channel>, within: Duration, context: &mut Context<'_>) -> Poll<Ending> {
         let ended = self.state.take().or_else(|| {
+            if !self.has_deadline() {
+                return self.spin(channel, within);
+            }
             channel.turn();
-            if self.has_deadline() { self.state.take() } else { self.spin(channel, within) }
+            self.state.take()
         });
         if let Some(ending) = ended.or_else(|| self.state.take_or_register(context.waker())) {
             return Poll::Ready(ending);

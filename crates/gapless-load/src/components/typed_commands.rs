@@ -109,7 +109,7 @@ impl TypedCar {
     }
 }
 
-/// Replies with a Car of its own to each Car.
+/// Replies with a Car to each Car: the typed one in the next model year.
 #[derive(Default)]
 struct CarService {
     cars: u64,
@@ -117,9 +117,10 @@ struct CarService {
 
 impl Service for CarService {
     fn handlers(handlers: &mut Handlers<Self>) {
-        handlers.command(|service: &mut Self, car: TypedCar, _: &mut Context<'_>| {
+        handlers.command(|service: &mut Self, mut car: TypedCar, _: &mut Context<'_>| {
             service.cars += 1;
-            Ok::<_, NoRefusal>(TypedCar::reference(car.serial_number))
+            car.model_year = car.model_year.map(|year| year + 1);
+            Ok::<_, NoRefusal>(car)
         });
         handlers.on::<<SbeRandom as CarForm>::Inbound>(|service, car, context| {
             service.cars += 1;
@@ -158,12 +159,17 @@ pub fn commands_per_s(client: &mut PolledClient, session: SessionKey, kind: CarC
     let of_sbe = MessageType { schema: SCHEMA, encoding: Encoding::Sbe };
     let serial_number = |number: u64| SERIAL_NUMBER.wrapping_add(number as i32);
     let (mut sent, mut received) = (0, 0);
+    let mut command = TypedCar::reference(SERIAL_NUMBER);
+    let next_year = command.model_year.map(|year| year + 1);
     let begin = Instant::now();
     let mut last = begin;
     while received < count {
         while sent < count {
             let queued = match kind {
-                CarCommand::Typed => client.enqueue_request(session, &TypedCar::reference(serial_number(sent))),
+                CarCommand::Typed => {
+                    command.serial_number = serial_number(sent);
+                    client.enqueue_request(session, &command)
+                }
                 CarCommand::SbeObject => client.enqueue(session, of_sbe, LENGTH_MAX, |buffer| {
                     SbeRandom::write(buffer, Some(serial_number(sent)))
                         .map_err(|error| ClientError::Encode(error.to_string()))
@@ -184,7 +190,9 @@ pub fn commands_per_s(client: &mut PolledClient, session: SessionKey, kind: CarC
         let polled = client.poll(usize::MAX, |incoming| {
             let Incoming::Reply { reply, .. } = incoming else { return };
             let found = match kind {
-                CarCommand::Typed => reply.answer::<TypedCar>().map(|Ok(car)| Some(car.serial_number)),
+                CarCommand::Typed => reply
+                    .answer::<TypedCar>()
+                    .map(|Ok(car)| Some(car.serial_number).filter(|_| car.model_year == next_year)),
                 CarCommand::SbeObject => reply.decode::<<SbeRandom as CarForm>::Inbound>().map(|car| car.serial_number),
             };
             match found {
