@@ -314,3 +314,5 @@ pub(crate) fn describe(schema: u32, encoding: Encoding) -> String {
     }
     format!("schema {} template {}", schema >> 16, schema & 0xffff)
 }
+    pub use gapless_client::shared::Query;
+    pub use gapless_client::{Call, Client};

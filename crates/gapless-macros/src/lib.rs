@@ -7,6 +7,7 @@
 //! | `message` | `#[derive(Message)]` |
 //! | `route` | `#[route]` |
 //! | `service` | `#[service]` |
+//! | `service_client` | the typed client of a `#[service]` |
 //! | `state` | `#[derive(State)]` |
 //! | `shape` | shapes of types, for both derives |
 //! | `serde_attributes` | attributes of serde that change the encoding |
@@ -18,6 +19,7 @@ mod message;
 mod route;
 mod serde_attributes;
 mod service;
+mod service_client;
 mod shape;
 mod state;
 
@@ -163,6 +165,7 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | method | handles |
 /// |---|---|
 /// | `#[command]` | a command of a client |
+/// | `client = pub(crate) Name` | `pub LedgerClient` | visibility and name of the typed client; `client = none` makes none. A state with generics has none |
 /// | `#[query]` | a question of a client, which reads the state and has no place in the stream: `Handlers::query`; its context is a `&QueryContext` |
 /// | `#[timer]` | a timer with its message, set by `Context::set_timer`; returns nothing |
 /// | `#[event]` | a message of the event stream that the service runs on (`StreamService`); returns nothing |
@@ -174,7 +177,16 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | `versions = 1..=2` | `1..=1` | versions that the program can act as: `Service::versions` |
 /// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it |
 ///
-/// Expands to `impl Service`: registration of each handler, and snapshots of the derived state.
+/// Expands to `impl Service`: registration of each handler, and snapshots of the derived state; and to the typed client
+/// next to it, with one method for each command and query:
+///
+/// ```text
+/// let ledger = LedgerClient::new(client);
+/// let booked = ledger.transfer(Transfer { from: 1, to: 2, amount: 30 }).await?; // or `.wait()?` on a thread
+/// let balance = ledger.balance(Balance(2)).await?;
+/// ```
+///
+/// A request type may be less visible than the client: its method is then of use only where the type can be named.
 #[proc_macro_attribute]
 pub fn service(options: TokenStream, item: TokenStream) -> TokenStream {
     service::expand(options.into(), item.into(), "::gapless_engine::service::derived").into()

@@ -1,5 +1,6 @@
 //! `#[service]`.
 
+use crate::service_client::{ClientOption, typed_client};
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
@@ -12,6 +13,7 @@ use syn::{
 #[derive(Default)]
 struct ServiceOptions {
     versions: Option<ExprRange>,
+    client: ClientOption,
     crate_path: Option<Path>,
 }
 
@@ -25,11 +27,16 @@ impl Parse for ServiceOptions {
                 options.crate_path = Some(input.call(Path::parse_mod_style)?);
             } else {
                 let option: Ident = input.parse()?;
-                if option != "versions" {
-                    return Err(Error::new(option.span(), "`versions = 1..=2` or `crate = path` is expected here"));
-                }
                 input.parse::<Token![=]>()?;
-                options.versions = Some(input.parse()?);
+                if option == "versions" {
+                    options.versions = Some(input.parse()?);
+                } else if option == "client" {
+                    options.client = input.parse()?;
+                } else {
+                    let text = "`versions = 1..=2`, `client = pub(crate) Name`, `client = none` or `crate = path` is \
+                                expected here";
+                    return Err(Error::new(option.span(), text));
+                }
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
@@ -40,7 +47,7 @@ impl Parse for ServiceOptions {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum HandlerKind {
+pub(crate) enum HandlerKind {
     Command,
     Query,
     Timer,
@@ -54,7 +61,7 @@ impl HandlerKind {
     }
 
     /// Name of the attribute, and of the function that registers the handler.
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Command => "command",
             Self::Query => "query",
@@ -77,7 +84,7 @@ impl HandlerKind {
         !matches!(self, Self::Query)
     }
 
-    const fn has_answer(self) -> bool {
+    pub(crate) const fn has_answer(self) -> bool {
         matches!(self, Self::Command | Self::Query)
     }
 
@@ -96,12 +103,13 @@ impl HandlerKind {
     }
 }
 
-struct Handler {
-    kind: HandlerKind,
+pub(crate) struct Handler {
+    pub kind: HandlerKind,
     /// Attributes `cfg`, which decide whether the method exists.
-    conditions: Vec<Attribute>,
-    method: Ident,
-    message: Type,
+    pub conditions: Vec<Attribute>,
+    pub documentation: Vec<Attribute>,
+    pub method: Ident,
+    pub message: Type,
     has_context: bool,
     is_result: bool,
     /// Place of errors about its types.
@@ -241,6 +249,7 @@ fn handler(kind: HandlerKind, method: &ImplItemFn) -> Result<Handler> {
     Ok(Handler {
         kind,
         conditions: conditions_of(&method.attrs),
+        documentation: attributes_named("doc", &method.attrs),
         method: signature.ident.clone(),
         message: message.clone(),
         has_context: context.is_some(),
@@ -250,7 +259,11 @@ fn handler(kind: HandlerKind, method: &ImplItemFn) -> Result<Handler> {
 }
 
 fn conditions_of(attributes: &[Attribute]) -> Vec<Attribute> {
-    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
+    attributes_named("cfg", attributes)
+}
+
+fn attributes_named(name: &str, attributes: &[Attribute]) -> Vec<Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident(name)).cloned().collect()
 }
 
 fn implementation(options: Tokens, block: &ItemImpl, handlers: &[Handler], module: &str) -> Result<Tokens> {
@@ -269,8 +282,10 @@ fn implementation(options: Tokens, block: &ItemImpl, handlers: &[Handler], modul
         Some(crate_path) => syn::parse_quote!(#crate_path::service::derived),
         None => syn::parse_str(module)?,
     };
+    let conditions = conditions_of(&block.attrs);
+    let client = typed_client(options.client, block, &conditions, handlers, &module)?;
     let handlers = handlers.iter().map(|handler| {
-        let Handler { kind, conditions, method, message, has_context, is_result, place } = handler;
+        let Handler { kind, conditions, method, message, has_context, is_result, place, .. } = handler;
         let context = has_context.then(|| quote!(, context));
         let call = quote_spanned!(*place=> Self::#method(service, message #context));
         let is_wrapped = kind.has_answer() && !is_result;
@@ -289,8 +304,9 @@ fn implementation(options: Tokens, block: &ItemImpl, handlers: &[Handler], modul
         }
     });
     let (state, (impl_generics, _, where_clause)) = (&block.self_ty, block.generics.split_for_impl());
-    let conditions = conditions_of(&block.attrs);
     Ok(quote! {
+        #client
+
         #(#conditions)*
         const _: () = {
             // The only name in scope for the generated code, unlikely to exist in the application.
@@ -384,6 +400,18 @@ mod tests {
                 "another query takes this message",
             ),
             ("name = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "`versions = 1..=2`"),
+            ("client = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "a name is expected"),
+            ("client = pub none", "impl A { #[command] fn a(&mut self, c: C) {} }", "`none` makes no type"),
+            ("client = B", "impl A { #[event] fn a(&mut self, c: C) {} }", "no command and no query"),
+            ("client = B", "impl A<T> { #[command] fn a(&mut self, c: C) {} }", "a state with generics"),
+            ("client = B", "impl [A] { #[command] fn a(&mut self, c: C) {} }", "`impl` block of a named type"),
+            ("client = A", "impl A { #[command] fn a(&mut self, c: C) {} }", "`A` is the state"),
+            ("", "impl A { #[command] fn client(&mut self, c: C) {} }", "`AClient` has a function `client` of its own"),
+            (
+                "",
+                "impl A { #[command] fn a(&mut self, c: C) {} #[query] fn new(&self, c: C) {} }",
+                "`AClient` has a function `new` of its own",
+            ),
             ("versions = 3", "impl A { #[command] fn a(&mut self, c: C) {} }", "range"),
         ] {
             let error = error_of(options, item);
@@ -407,7 +435,7 @@ mod tests {
                     #[query] fn d(&self, q: Q, context: &QueryContext) -> Result<(), E> { Ok(()) } }";
         let code = expand("versions = 1..=2, crate = foundation".parse().unwrap(), item.parse().unwrap(), "::x");
         let file: syn::File = syn::parse2(code.clone()).unwrap();
-        assert_eq!(file.items.len(), 2);
+        assert_eq!(file.items.len(), 2, "a state with generics has no client");
         let code = code.to_string();
         for part in [
             "use foundation :: service :: derived as __service",
@@ -423,11 +451,39 @@ mod tests {
     }
 
     #[test]
+    fn client_has_commands_and_queries() {
+        let item = "impl b::A { /// Adds.\n #[command] fn a(&mut self, c: C) -> u8 { 1 } \
+                    #[cfg(x)] #[query] fn q(&self, q: <Self as B>::Q) -> u8 { 1 } \
+                    #[timer] fn t(&mut self, t: T) {} #[event] fn e(&mut self, e: E) {} }";
+        let expanded = |options: &str| {
+            let code = expand(options.parse().unwrap(), item.parse().unwrap(), "::x");
+            syn::parse2::<syn::File>(code.clone()).unwrap();
+            code.to_string()
+        };
+        let code = expanded("");
+        for part in [
+            "pub struct AClient (:: x :: Client)",
+            "# [doc = \" Adds.\"] pub fn a (& self , command : C) -> :: x :: Call < C >",
+            "# [cfg (x)] # [doc = \" Asks the query `q`.\"] pub fn q (& self , query : < b :: A as B > :: Q) -> :: x :: Query < < b :: A as B > :: Q >",
+            "From < :: x :: Client > for AClient",
+        ] {
+            assert!(code.contains(part), "{part} is not in {code}");
+        }
+        assert!(!code.contains("pub fn t") && !code.contains("pub fn e"), "{code}");
+        assert!(expanded("client = pub(crate) Till").contains("pub (crate) struct Till"));
+        assert!(
+            expanded("client = Till").contains("allow (dead_code , private_interfaces , unreachable_pub)] struct Till")
+        );
+        assert!(!expanded("client = none").contains("Client"));
+    }
+
+    #[test]
     fn conditions_are_copied() {
         let item = "#[cfg(a)] impl A { #[cfg(b)] #[command] fn a(&mut self, c: C) {} \
                     #[command] #[cfg(not(b))] fn b(&mut self, c: C) {} }";
         let code = expand(Tokens::new(), item.parse().unwrap(), "::x").to_string();
         assert!(!code.contains("compile_error"), "{code}");
+        assert_eq!(code.matches("# [cfg (a)]").count(), 5, "block, client, its two implementations, service: {code}");
         for part in ["# [cfg (a)] const _", "# [cfg (b)] handlers . command", "# [cfg (not (b))] handlers . command"] {
             assert!(code.contains(part), "{part} is not in {code}");
         }

@@ -82,7 +82,7 @@ pub mod threads;
 
 pub use client::{CallError, Client, blocking};
 pub use gapless_engine::store_object;
-/// Makes a service of the methods of a derived state.
+/// Makes a service of the methods of a derived state, and its typed client.
 ///
 /// ```
 /// use gapless::Host;
@@ -114,9 +114,10 @@ pub use gapless_engine::store_object;
 /// }
 ///
 /// let host = Host::in_memory().service(Tickets::default()).start()?;
-/// let client = host.blocking_client()?;
-/// assert_eq!((client.call(Take)?, client.call(Take)?), (1, 2));
-/// assert_eq!(client.call(Take), Err(CallError::Refused(SoldOut)));
+/// let tickets = TicketsClient::new(host.client()?);
+/// // A task awaits the calls instead.
+/// assert_eq!((tickets.take(Take).wait()?, tickets.take(Take).wait()?), (1, 2));
+/// assert_eq!(tickets.take(Take).wait(), Err(CallError::Refused(SoldOut)));
 /// host.stop()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

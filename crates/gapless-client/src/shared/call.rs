@@ -50,8 +50,12 @@ impl<R: Request> Call<R> {
         self.call.start();
     }
 
-    /// Blocks until the end of the call.
-    pub(super) fn wait(self) -> Result<R::Reply, CallError<R::Refusal>> {
+    /// Sends the command, if that has not happened, and blocks this thread until the end of the call. A task awaits the
+    /// future instead.
+    ///
+    /// # Errors
+    /// [`CallError`]: the fate of the command.
+    pub fn wait(self) -> Result<R::Reply, CallError<R::Refusal>> {
         result_of::<R>(self.call.wait().map_err(refused)?)
     }
 }

@@ -56,8 +56,11 @@ impl<Q: Request> Query<Q> {
         self
     }
 
-    /// Blocks until the answer.
-    pub(super) fn wait(self) -> Result<Q::Reply, QueryError<Q::Refusal>> {
+    /// Asks, and blocks this thread until the answer. A task awaits the future instead.
+    ///
+    /// # Errors
+    /// [`QueryError`] says why there is no answer.
+    pub fn wait(self) -> Result<Q::Reply, QueryError<Q::Refusal>> {
         query_result_of::<Q>(self.call.wait().map_err(refused)?)
     }
 }

@@ -1,8 +1,9 @@
-//! A service made by the attribute: replies with and without a refusal, queries, the context, versions, and a restart
-//! from its snapshot and from its journal.
+//! A service made by the attribute: replies with and without a refusal, queries, the context, versions, its typed
+//! client, and a restart from its snapshot and from its journal.
 
 use gapless_client::polled::ClientOptions;
-use gapless_client::{PolledClient, SessionKey};
+use gapless_client::shared::CallOptions;
+use gapless_client::{CallError, Client, PolledClient, QueryError, SessionKey};
 use gapless_engine::{Context, QueryContext, Service as _, ServiceHost, ServiceHostOptions};
 use gapless_message::{Message, State};
 use serde::{Deserialize, Serialize};
@@ -143,5 +144,29 @@ fn methods_are_commands() {
     }
     let (host, mut client, session) = start(directory.path());
     assert_eq!(transfer(&mut client, session, 2, 11), Err(NotBooked::Overdrawn { balance: 10 }));
+    host.stop().unwrap();
+}
+
+#[test]
+fn typed_client_has_methods() {
+    let host = ServiceHost::start(Ledger::default(), ServiceHostOptions::in_memory()).unwrap();
+    let polled = host.connect(ClientOptions::default()).unwrap();
+    let options = CallOptions { within: PATIENCE, ..CallOptions::default() };
+    let ledger = LedgerClient::from(Client::over(polled, options).unwrap());
+    for account in [1, 2] {
+        ledger.deposit(Deposit { account, amount: 50 }).wait().unwrap();
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let booked = ledger.transfer(Transfer { from: 1, to: 2, amount: 30 }).await.unwrap();
+        assert_eq!(booked, Booked { is_later: true, left: 20 });
+        let refused = ledger.clone().transfer(Transfer { from: 1, to: 2, amount: 30 }).await.unwrap_err();
+        assert_eq!(refused, CallError::Refused(NotBooked::Overdrawn { balance: 20 }));
+        assert_eq!(ledger.balance_of(Balance(2)).await.unwrap(), 80);
+    });
+    assert_eq!(ledger.total(Total).wait().unwrap(), 100);
+    let refused = ledger.balance_of(Balance(3)).wait().unwrap_err();
+    assert!(matches!(refused, QueryError::Refused(NotBooked::NoAccount(3))), "{refused}");
+    assert_eq!(ledger.last_sequence(LastSequence).wait().unwrap(), ledger.client().seen_sequence());
     host.stop().unwrap();
 }
