@@ -6,7 +6,7 @@ use crate::handler_guard::HandlerRefusal;
 use crate::query::{QueryContext, TypedQuery};
 use crate::typed_command::TypedCommand;
 use crate::typed_message;
-use gapless_message::{Message, Request, contract};
+use gapless_message::{Deterministic, Message, Request, contract};
 use gapless_schema::{Decode, Encoding, schema_key};
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
@@ -144,9 +144,29 @@ impl<S> Handlers<S> {
     /// # handlers(&mut Handlers::default());
     /// ```
     ///
+    /// Replies and refusals are kept in the sessions, which the members of a cluster compare, so an unordered collection
+    /// in one does not compile:
+    ///
+    /// ```compile_fail,E0277
+    /// use gapless_engine::{Context, Handlers};
+    /// use gapless_message::{Message, NoRefusal};
+    /// use serde::{Deserialize, Serialize};
+    /// use std::collections::HashMap;
+    ///
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// #[message(reply = Prices)]
+    /// struct Reprice;
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// struct Prices(HashMap<u32, u64>);
+    ///
+    /// fn handlers(handlers: &mut Handlers<()>) {
+    ///     handlers.command(|_: &mut (), _: Reprice, _: &mut Context<'_>| Ok::<_, NoRefusal>(Prices(HashMap::new())));
+    /// }
+    /// ```
+    ///
     /// # Panics
     /// A command of this name has a handler already, or the types have more than 256 combinations of versions.
-    pub fn command<C: Request>(
+    pub fn command<C: Request<Reply: Deterministic, Refusal: Deterministic>>(
         &mut self,
         handler: impl Fn(&mut S, C, &mut Context<'_>) -> Result<C::Reply, C::Refusal> + Send + 'static,
     ) -> &mut Self {

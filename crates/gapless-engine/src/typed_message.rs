@@ -4,8 +4,8 @@ use crate::context::{Context, OUTPUT_LENGTH_MAX};
 use crate::handler_guard::HandlerRefusal;
 use crate::outputs::{OutputDraft, TimerChange};
 use crate::sessions::NOTICES_UNRECEIVED_MAX;
-use gapless_message::Message;
 use gapless_message::contract::{self, ContractError};
+use gapless_message::{Deterministic, Message};
 use gapless_schema::Encoding;
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +24,28 @@ impl Context<'_> {
     /// ([`Context::room_for_notices`]), so that one departed receiver does not fail a command for all. Send first, then
     /// change the state: a refusal at the limit then has no effect.
     ///
+    /// A message with an unordered collection does not compile, here and wherever a service writes one: the members of a
+    /// cluster would write different bytes.
+    ///
+    /// ```compile_fail,E0277
+    /// use gapless_message::Message;
+    /// use serde::{Deserialize, Serialize};
+    /// use std::collections::HashMap;
+    ///
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// struct Prices(HashMap<u32, u64>);
+    ///
+    /// fn tell(context: &mut gapless_engine::Context<'_>, prices: Prices) {
+    ///     let _ = context.notify(context.session(), &prices);
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// [`NoticesFull`]: the session has 1,024 unacknowledged notices, including those of this call.
     ///
     /// # Panics
     /// The service runs on an event stream, or the message cannot be encoded or is longer than 1,048,512 bytes.
-    pub fn notify<M: Message>(&mut self, session: u64, message: &M) -> Result<(), NoticesFull> {
+    pub fn notify<M: Message + Deterministic>(&mut self, session: u64, message: &M) -> Result<(), NoticesFull> {
         assert!(!self.is_on_event_stream, "on an event stream no one is notified; publish instead");
         let Some(kept) = self.sessions.unacknowledged_notices(session) else { return Ok(()) };
         if kept + self.outputs.notices.len() >= NOTICES_UNRECEIVED_MAX && self.room_for_notices(session) == Some(0) {
@@ -45,18 +61,18 @@ impl Context<'_> {
     ///
     /// # Panics
     /// The service has a stream of its own, or the message cannot be encoded or is longer than 1,048,512 bytes.
-    pub fn publish<M: Message>(&mut self, message: &M) {
+    pub fn publish<M: Message + Deterministic>(&mut self, message: &M) {
         assert!(self.is_on_event_stream, "only a service on an event stream publishes; this one replies");
         let draft = self.stage_message(message);
         self.outputs.published.push(draft);
     }
 
     /// Schedules the handler of `M` ([`Handlers::timer`](crate::Handlers::timer)) with `message`, once sequenced time has
-    /// reached `deadline_ns`. A timer with an equal message moves there; an unordered collection in it is equal to none.
+    /// reached `deadline_ns`. A timer with an equal message moves there.
     ///
     /// # Panics
     /// The service has no handler for it, or the message cannot be encoded or is longer than 1,048,512 bytes.
-    pub fn set_timer<M: Message>(&mut self, message: &M, deadline_ns: u64) {
+    pub fn set_timer<M: Message + Deterministic>(&mut self, message: &M, deadline_ns: u64) {
         let schema = contract::name_key(M::TYPE_NAME);
         let is_taken = self.outputs.timer_schemas.contains(&schema);
         assert!(is_taken, "no handler takes timers with {}", M::TYPE_NAME);
@@ -68,7 +84,7 @@ impl Context<'_> {
     ///
     /// # Panics
     /// The message cannot be encoded, or is longer than 1,048,512 bytes.
-    pub fn cancel_timer<M: Message>(&mut self, message: &M) {
+    pub fn cancel_timer<M: Message + Deterministic>(&mut self, message: &M) {
         let message = self.stage_message(message);
         self.outputs.timers.push(TimerChange::CancelMessage { message });
     }

@@ -47,6 +47,11 @@ use proc_macro2::TokenStream as Tokens;
 /// |---|---|
 /// | `since = n` | added with version n, like everything after it. A field needs `#[serde(default)]` |
 /// | `shape = "…"` | explicit shape, for types without a known shape; change the text when the type changes |
+/// | `deterministic` | its type has equal bytes for equal values in all processes, although it is not `Deterministic` |
+///
+/// A message is `Deterministic` if all its fields are. A service writes only such messages. A type that serde encodes
+/// by `from`, `into` or `try_from` implements the trait by hand. Two messages that contain each other ("overflow
+/// evaluating the requirement") need `deterministic` on one of these fields.
 ///
 /// Programs of all versions that differ by `since` understand each other, in both directions. A field that the sender
 /// lacks gets its default. A variant that the receiver lacks is not sent: the call ends with `CallError::BadMessage`,
@@ -93,19 +98,6 @@ pub fn derive_state(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FaceState, attributes(state))]
 pub fn derive_face_state(input: TokenStream) -> TokenStream {
     finish(state::derive(input.into(), "::gapless::message::derived"))
-}
-
-/// Implements `gapless_message::state::Deterministic` alone, for a message that stands in a state. On a field:
-/// `#[state(deterministic)]`, as for `State`.
-#[proc_macro_derive(Deterministic, attributes(state))]
-pub fn derive_deterministic(input: TokenStream) -> TokenStream {
-    finish(state::derive_deterministic(input.into(), "::gapless_message::derived"))
-}
-
-/// Same as `Deterministic`, but uses `::gapless::message`.
-#[proc_macro_derive(FaceDeterministic, attributes(state))]
-pub fn derive_face_deterministic(input: TokenStream) -> TokenStream {
-    finish(state::derive_deterministic(input.into(), "::gapless::message::derived"))
 }
 
 /// Generates a route and its typed client from a function.
@@ -165,7 +157,6 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | method | handles |
 /// |---|---|
 /// | `#[command]` | a command of a client |
-/// | `client = pub(crate) Name` | `pub LedgerClient` | visibility and name of the typed client; `client = none` makes none. A state with generics has none |
 /// | `#[query]` | a question of a client, which reads the state and has no place in the stream: `Handlers::query`; its context is a `&QueryContext` |
 /// | `#[timer]` | a timer with its message, set by `Context::set_timer`; returns nothing |
 /// | `#[event]` | a message of the event stream that the service runs on (`StreamService`); returns nothing |
@@ -175,6 +166,7 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | option | default | meaning |
 /// |---|---|---|
 /// | `versions = 1..=2` | `1..=1` | versions that the program can act as: `Service::versions` |
+/// | `client = pub(crate) Name` | `pub LedgerClient` | visibility and name of the typed client; `client = none` makes none. A state with generics has none |
 /// | `crate = path` | `::gapless` | the crate, if the application has renamed or re-exported it |
 ///
 /// Expands to `impl Service`: registration of each handler, and snapshots of the derived state; and to the typed client

@@ -2,14 +2,15 @@
 
 use crate::serde_attributes::{self, AttributePlace};
 use crate::shape::{
-    Derived, TypeAttributes, TypePart, attributes_of, definition, filled_text, name_text, number, parts, unknown_shape,
+    Derived, TypeAttributes, TypePart, attributes_of, definition, filled_text, name_text, number, part_options, parts,
+    unknown_shape,
 };
-use proc_macro2::TokenStream as Tokens;
-use quote::quote;
-use std::collections::BTreeSet;
+use proc_macro2::{Ident, Span, TokenStream as Tokens, TokenTree};
+use quote::{ToTokens as _, quote};
+use std::collections::{BTreeMap, BTreeSet};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, GenericParam, Path, Result, Type};
+use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, Path, Result, Type, WherePredicate};
 
 struct TypeOptions {
     /// Has the traits.
@@ -74,6 +75,8 @@ pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
             GenericParam::Const(_) => {}
         }
     }
+    // The bytes of another type would say nothing about the fields.
+    let deterministic = if serde.replaced.is_some() { None } else { Some(deterministic(&input, &generics)?) };
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let request = options.answers.as_ref().map(|answers| {
         let reply = answers.reply.as_ref().map_or_else(|| quote!(()), |reply| quote!(#reply));
@@ -141,7 +144,51 @@ pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
             }
 
             #request
+
+            #deterministic
         };
+    })
+}
+
+/// A message is deterministic if its fields are. Only messages that a service writes need to be: with the bounds of the
+/// fields, an error names the field's type at the place where the service writes the message.
+fn deterministic(input: &DeriveInput, generics: &Generics) -> Result<Tokens> {
+    let fields: Vec<&Fields> = match &input.data {
+        Data::Struct(data) => vec![&data.fields],
+        Data::Enum(data) => data.variants.iter().map(|variant| &variant.fields).collect(),
+        Data::Union(_) => Vec::new(),
+    };
+    let mut types: BTreeMap<String, &Type> = BTreeMap::new();
+    for field in fields.into_iter().flatten() {
+        let is_skipped = serde_attributes::read(&field.attrs, AttributePlace::Field)?.is_skipped;
+        let is_declared = is_skipped || part_options(&field.attrs, Derived::Message)?.is_deterministic;
+        // The bound of a recursive field would need itself.
+        let tokens = field.ty.to_token_stream();
+        if !is_declared && !names(tokens.clone(), &input.ident) {
+            types.insert(tokens.to_string(), &field.ty);
+        }
+    }
+    let (ident, mut generics) = (&input.ident, generics.clone());
+    // With a lifetime, an unmet bound of a type without parameters is no error by itself.
+    let bounds = types.into_values().map(|ty| -> WherePredicate {
+        let place = Span::call_site().located_at(ty.span());
+        syn::parse_quote_spanned!(place=> for<'__deterministic> #ty: __message::Deterministic)
+    });
+    generics.make_where_clause().predicates.extend(bounds);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    Ok(quote! {
+        #[automatically_derived]
+        #[allow(unused_lifetimes, single_use_lifetimes)]
+        impl #impl_generics __message::Deterministic for #ident #type_generics #where_clause {}
+    })
+}
+
+/// Whether `tokens` name the type `ident`.
+fn names(tokens: Tokens, ident: &Ident) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(named) => named == *ident || named == "Self",
+        TokenTree::Group(group) => names(group.stream(), ident),
+        _ => false,
     })
 }
 
@@ -286,8 +333,6 @@ fn as_older(data: &Data, parts: &[TypePart], version: u32, older: &[u32]) -> Tok
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proc_macro2::{Ident, Span};
-
     #[test]
     fn bad_types_fail_in_place() {
         for (item, place, text) in [
@@ -302,7 +347,7 @@ mod tests {
             ),
             ("#[message(reply)] struct A;", ")", "expected"),
             ("#[message(refusal = 3)] struct A;", "3", "expected"),
-            ("struct A { #[message(id = 3)] a: u8 }", "id", "`since` or `shape` is expected"),
+            ("struct A { #[message(id = 3)] a: u8 }", "id", "`since`, `shape` or `deterministic` is expected"),
             ("struct A { #[message(since = 1)] a: u8 }", "1", "`since` begins at 2"),
             ("#[serde(default)] struct A { #[message(since = 2)] a: u8 }", "a", "the type has version 1"),
             ("#[message(version = 2)] struct A { #[message(since = 2)] a: u8 }", "2", "`#[serde(default)]` is missing"),
@@ -347,6 +392,23 @@ mod tests {
         let file: syn::File = syn::parse2(code.clone()).unwrap();
         assert_eq!(file.items.len(), 1);
         assert!(code.to_string().contains("use :: gapless :: message :: derived as __message"));
+    }
+
+    #[test]
+    fn fields_decide_about_order() {
+        let deterministic = |item: &str| {
+            let code = derive(item.parse().unwrap(), "::x").unwrap().to_string();
+            code.split_once("single_use_lifetimes)] ").map(|(_, code)| code.to_owned())
+        };
+        let code = deterministic(
+            "struct A<T> { a: Vec<T>, b: u8, c: u8, #[message(deterministic)] d: D, #[serde(skip)] e: E, f: Vec<A<T>> }",
+        );
+        let code = code.unwrap();
+        assert!(code.contains("__message :: Deterministic for A < T >"), "{code}");
+        assert_eq!(code.matches("for < '__deterministic >").count(), 2, "of Vec<T> and u8: {code}");
+        let code = deterministic("enum A { B(Box<Self>), C { d: D } }").unwrap();
+        assert_eq!(code.matches("for < '__deterministic > D :").count(), 1, "{code}");
+        assert_eq!(deterministic("#[serde(into = \"B\")] #[message(shape = \"x\")] struct A { a: B }"), None);
     }
 
     #[test]

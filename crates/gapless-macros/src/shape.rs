@@ -57,11 +57,11 @@ pub fn part_options(attributes: &[Attribute], derived: Derived) -> Result<PartOp
                 options.since = Some((number, since.span()));
             } else if meta.path.is_ident("shape") {
                 options.shape = Some(filled_text(&meta.value()?.parse()?)?);
-            } else if meta.path.is_ident("deterministic") && derived == Derived::State {
+            } else if meta.path.is_ident("deterministic") {
                 options.is_deterministic = true;
             } else {
                 return Err(meta.error(match derived {
-                    Derived::Message => "`since` or `shape` is expected here",
+                    Derived::Message => "`since`, `shape` or `deterministic` is expected here",
                     Derived::State => "`deterministic` or `shape` is expected here",
                 }));
             }

@@ -87,30 +87,6 @@ pub fn derive(input: Tokens, module: &str) -> Result<Tokens> {
     })
 }
 
-/// `#[derive(Deterministic)]`, for a type whose shape another derive writes.
-pub fn derive_deterministic(input: Tokens, module: &str) -> Result<Tokens> {
-    let input: DeriveInput = syn::parse2(input)?;
-    let module = type_options(&input, module)?.module;
-    let checks = checks(&input.data)?;
-    let mut generics = input.generics.clone();
-    for parameter in generics.type_params_mut() {
-        parameter.bounds.push(syn::parse_quote!(__state::Deterministic));
-    }
-    let (ident, (impl_generics, type_generics, where_clause)) = (&input.ident, generics.split_for_impl());
-    Ok(quote! {
-        const _: () = {
-            use #module as __state;
-
-            #[automatically_derived]
-            impl #impl_generics __state::Deterministic for #ident #type_generics #where_clause {
-                fn assert_fields() {
-                    #(#checks)*
-                }
-            }
-        };
-    })
-}
-
 fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
     let mut options = TypeOptions {
         module: syn::parse_str(module)?,

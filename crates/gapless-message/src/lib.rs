@@ -63,9 +63,7 @@ pub mod state;
 pub mod typed;
 pub mod version;
 
-/// Implements [`trait@Deterministic`] for a message that stands in a state.
-pub use gapless_macros::Deterministic;
-/// Implements [`trait@Message`] for a struct or an enum.
+/// Implements [`trait@Message`] for a struct or an enum, and [`Deterministic`] if its fields do.
 ///
 /// ```
 /// use gapless_message::Message;
@@ -121,7 +119,7 @@ pub use gapless_macros::Deterministic;
 /// assert_eq!(Price::shape(), "Price v1 {amount: i64, currency: Currency 1}");
 /// ```
 pub use gapless_macros::Message;
-/// Implements [`trait@State`] and [`trait@Deterministic`] for a struct or an enum: see [`trait@State`].
+/// Implements [`trait@State`] and [`Deterministic`] for a struct or an enum: see [`trait@State`].
 pub use gapless_macros::State;
 pub use json::Json;
 /// Names that derived code uses.

@@ -23,7 +23,8 @@ use std::marker::PhantomData;
 pub const MAGIC: [u8; 8] = *b"GAPSERDE";
 const FORMAT: u16 = 1;
 
-/// A type that gives the same bytes in all processes after the same sequence of changes.
+/// A type that gives the same bytes in all processes after the same sequence of changes. Members of a cluster compare
+/// the bytes of their states, and of what their services write: an equal `HashMap` would have other bytes on each.
 ///
 /// ```compile_fail,E0277
 /// use gapless_message::State;
@@ -52,12 +53,13 @@ const FORMAT: u16 = 1;
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no fixed order or meaning in every process, so a state must not hold it",
+    message = "`{Self}` has no fixed order or meaning in every process, so no state holds it, and no service writes it in \
+               a reply, a refusal, a notice, an event or a timer",
     label = "not deterministic",
     note = "use `BTreeMap` and `BTreeSet` for `HashMap` and `HashSet`, a number for `Instant` and `SystemTime`; derive \
-            `Deterministic` for a message, `State` for other types of this crate",
+            `Message` for what is sent, `State` for other types of this crate",
     note = "for a type of another crate that is safe, put `#[state(deterministic, shape = \"a name and a version\")]` on the \
-            field"
+            field of a state, `#[message(deterministic, …)]` on that of a message"
 )]
 pub trait Deterministic {
     /// Compiles only if all fields are deterministic; does nothing.
@@ -345,6 +347,14 @@ impl<T: ?Sized> Deterministic for PhantomData<T> {}
 #[cfg(test)]
 mod tests {
     use super::*;
+impl<T: Deterministic + ?Sized> Deterministic for std::sync::Arc<T> {}
+
+impl Deterministic for crate::Json {}
+
+impl<T> Deterministic for gapless_schema::Sbe<T> {}
+
+impl<T> Deterministic for gapless_schema::Protobuf<T> {}
+
     use serde::Deserialize;
     use std::collections::HashMap;
 
@@ -445,7 +455,7 @@ mod tests {
 
     #[test]
     fn message_may_be_in_a_state() {
-        #[derive(Debug, PartialEq, Serialize, Deserialize, crate::Message, crate::Deterministic)]
+        #[derive(Debug, PartialEq, Serialize, Deserialize, crate::Message)]
         enum Side {
             Buy,
             Sell,

@@ -1,8 +1,6 @@
 //! The state of a service, written and read by serde: [`trait@State`], its version in each snapshot, and a test for equal
 //! bytes in all processes.
 
-/// Marks a message that stands in a state as deterministic.
-pub use gapless_macros::FaceDeterministic as Deterministic;
 /// Derives the state of a service from a struct or an enum that serde can write and read.
 ///
 /// ```

@@ -8,7 +8,7 @@ use gapless_engine::recovery::replay_copy;
 use gapless_engine::state::{StateHandlers, StateService};
 use gapless_engine::store::{Counter, Store};
 use gapless_engine::{Context, Handlers, OnUnhandled, Service, ServiceHost, ServiceHostOptions};
-use gapless_message::{Message, NoRefusal, Request, contract};
+use gapless_message::{Deterministic, Message, NoRefusal, Request, contract};
 use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,7 @@ enum Failure {
 struct FailTyped;
 
 trait Generation: Send + 'static {
-    type Take: Request;
+    type Take: Request<Reply: Deterministic, Refusal: Deterministic>;
     fn take(
         left: &mut u32,
         command: Self::Take,

@@ -101,7 +101,11 @@ fn recursive_types_have_a_shape() {
     struct Ping(Option<Box<Pong>>);
     #[derive(Serialize, Deserialize, Message)]
     enum Pong {
-        Ping { inner: Box<Ping>, tree: Tree },
+        Ping {
+            #[message(deterministic)]
+            inner: Box<Ping>,
+            tree: Tree,
+        },
     }
     assert_eq!(Tree::shape(), "Tree v1 {value: u32, children: [Tree]}");
     assert_eq!(
