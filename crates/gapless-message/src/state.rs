@@ -10,6 +10,10 @@
 //!  …  …    postcard
 //! ```
 
+mod second_process;
+
+pub use second_process::check_in_two_processes;
+
 use crate::difference::difference;
 use crate::postcard_reader;
 use crate::shape::{Shape, fingerprint, shape_of};
@@ -191,6 +195,9 @@ pub enum StateError {
     /// A field writes other bytes for an equal value, such as an unordered map behind `#[state(deterministic)]`.
     #[error("{name}: a second write differs at byte {at}, as with an unordered collection; use BTreeMap or BTreeSet")]
     Unstable { name: &'static str, at: usize },
+    /// A second process could not be asked, or it refused the snapshot.
+    #[error("{name}: {reason}")]
+    SecondProcess { name: &'static str, reason: String },
 }
 
 /// Appends a snapshot.
@@ -241,7 +248,7 @@ pub fn read<S: State>(snapshot: &[u8]) -> Result<S, StateError> {
     postcard_reader::read(old.bytes, usize::MAX).map_err(malformed)
 }
 
-/// Writes, reads and writes a state again: a test of each service's state.
+/// Writes, reads and writes a state again, in this process; a test calls [`check_in_two_processes`].
 ///
 /// # Errors
 /// The state that was read back has other bytes, or cannot be read.
@@ -340,13 +347,6 @@ of_deterministic! {
 
 impl Deterministic for Box<str> {}
 
-impl<T: Deterministic, const N: usize> Deterministic for [T; N] {}
-
-impl<T: ?Sized> Deterministic for PhantomData<T> {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 impl<T: Deterministic + ?Sized> Deterministic for std::sync::Arc<T> {}
 
 impl Deterministic for crate::Json {}
@@ -355,6 +355,13 @@ impl<T> Deterministic for gapless_schema::Sbe<T> {}
 
 impl<T> Deterministic for gapless_schema::Protobuf<T> {}
 
+impl<T: Deterministic, const N: usize> Deterministic for [T; N] {}
+
+impl<T: ?Sized> Deterministic for PhantomData<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
     use serde::Deserialize;
     use std::collections::HashMap;
 

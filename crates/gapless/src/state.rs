@@ -18,4 +18,6 @@
 /// assert_eq!(state::read(&snapshot), Ok(Ledger::default()));
 /// ```
 pub use gapless_macros::FaceState as State;
-pub use gapless_message::state::{Deterministic, OldState, State, StateError, check, read, write};
+pub use gapless_message::state::{
+    Deterministic, OldState, State, StateError, check, check_in_two_processes, read, write,
+};
