@@ -313,8 +313,10 @@ impl Ingress {
             && self.now.monotonic_ns < awaited_until_ns
         {
             // Frames sent stay in the ring: if this member leads next, they are taken from there.
+            let has_query = self.has_query(number);
             let publisher = &mut self.publishers[number];
-            if publisher.next_redirect_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some()) {
+            let has_frame = publisher.reader.next_length().is_ok_and(|next| next.is_some());
+            if publisher.next_redirect_ns.is_some() || has_frame && !has_query {
                 publisher.next_redirect_ns = Some(awaited_until_ns);
             }
             return Ok(TurnResult::Taken(taken));
@@ -358,11 +360,26 @@ impl Ingress {
         Ok(TurnResult::Taken(taken + dropped))
     }
 
-    /// Takes the queries at the head of a ring, which the service of any member answers from its released state. Leaves
-    /// room for a redirect.
+    /// Whether the next frame is a query that waits for the throttle or for room.
+    fn has_query(&mut self, number: usize) -> bool {
+        let reader = &mut self.publishers[number].reader;
+        if !self.serves || !matches!(reader.next_length(), Ok(Some(_))) {
+            return false;
+        }
+        let mut header = [0; HEADER_LENGTH];
+        reader.copy(&mut header);
+        header[KIND_OFFSET] == Kind::Query as u8
+    }
+
+    /// Takes the queries at the head of a ring, as many as its throttle allows; the service of any member answers them
+    /// from its released state. Leaves room for a redirect.
     fn take_queries(&mut self, number: usize) -> Result<usize, TurnResult> {
         let (mut taken, mut bytes) = (0, Vec::new());
-        while self.serves && taken < self.options.frames_per_poll_max && self.links.service.has_room(2) {
+        if !self.serves || !self.links.service.has_room(2) {
+            return Ok(0);
+        }
+        let Some(taken_max) = self.allowance(number) else { return Ok(0) };
+        while taken < taken_max && self.links.service.has_room(2) {
             let publisher = &mut self.publishers[number];
             // The caller finds an unusable ring.
             let Ok(Some(length)) = publisher.reader.next_length() else { break };

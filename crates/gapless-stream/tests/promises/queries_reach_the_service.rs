@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::member::{EXPIRY_NS, Member, send};
-use gapless_stream::messages::QueryMessage;
+use gapless_client::throttle::Throttle;
+use gapless_stream::messages::{QueryMessage, SequencerRequest};
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{ResponderMessage, Sequencer};
+use gapless_wire::control::RefusalCode;
 use gapless_wire::{Encoding, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
 const MS_NS: u64 = 1_000_000;
@@ -122,4 +124,25 @@ fn redirected_client_still_asks() {
     send(&mut publisher, &query(0, 2, b"a query"));
     member.poll(SECOND_NS);
     assert_eq!(member.turned_away(), ["tcp:other:1"]);
+}
+
+#[test]
+fn follower_throttles_queries() {
+    for leader in [None, Some("tcp:other:1")] {
+        let mut member = service_member();
+        member.ingress.follow(leader);
+        let throttle = Throttle { frames_per_s: 10, burst_frames: 3 };
+        member.requests.push(SequencerRequest::Throttle(Some(throttle))).unwrap();
+        let mut publisher = member.connect();
+        (1..=8).for_each(|number| send(&mut publisher, &query(0, number, b"a query")));
+        member.poll(MS_NS);
+        assert_eq!(queries_told(&member).len(), 3);
+        member.poll(2 * MS_NS);
+        let told = member.told();
+        assert!(matches!(&told[..], [ResponderMessage::Refuse { code: RefusalCode::Throttled, .. }]), "{told:?}");
+        member.poll(3 * MS_NS);
+        assert_eq!(member.told(), [], "it is told once, and not redirected");
+        member.poll(2 * SECOND_NS);
+        assert_eq!(queries_told(&member).len(), 3);
+    }
 }
