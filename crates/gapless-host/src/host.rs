@@ -87,8 +87,11 @@ impl Host {
         Self::of(Place::Directory(directory.into()))
     }
 
-    /// A member of a cluster, described by its file. It starts again by itself after it has fetched another member's
-    /// state. As a witness it runs no service.
+    /// A member of a cluster, described by its file. As a witness it runs no service.
+    ///
+    /// It starts without its peers, and waits for them. It starts again by itself after it has fetched another member's
+    /// state; while another program has one of its addresses, that start tries again, for up to 30 s. A first start that
+    /// fails returns its error at once, and is repeated by whoever supervises the program.
     #[cfg(feature = "cluster")]
     pub fn member(file: impl Into<PathBuf>) -> Self {
         Self::of(Place::Member(file.into()))

@@ -1,12 +1,20 @@
-//! [`Watcher`]: a thread that starts a member again after it has fetched another member's state. Other failures are left
-//! to [`Running::wait`](crate::Running::wait).
+//! [`Watcher`]: a thread that starts a member again after it has fetched another member's state. That start waits for an
+//! address that another program has, since no one would repeat it. Other failures, and those of a first start, are left
+//! to the caller ([`Running::wait`](crate::Running::wait)) and its supervisor.
 
 use crate::HostError;
 use crate::life::Life;
 use crate::started::Started;
+use std::error::Error;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Longest wait of a next start for its addresses.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(30);
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(crate) type StartAgain = Box<dyn FnMut() -> Result<Started, HostError> + Send>;
 
@@ -39,11 +47,94 @@ fn watch(life: &Life, mut start_again: StartAgain) {
         if !life.begin_start() {
             return;
         }
-        // A panic would leave the host starting for ever.
-        let next = catch_unwind(AssertUnwindSafe(&mut start_again)).unwrap_or(Err(HostError::Panicked));
+        let next = next_start(life, &mut start_again);
         if let Err(error) = &next {
             tracing::error!(%error, "the member does not start again");
         }
         life.end_start(next);
+    }
+}
+
+/// Starts, and tries again while another program has an address, for at most [`ADDRESS_TIMEOUT`].
+fn next_start(life: &Life, start_again: &mut StartAgain) -> Result<Started, HostError> {
+    let begun = Instant::now();
+    loop {
+        // A panic would leave the host starting for ever.
+        let next = catch_unwind(AssertUnwindSafe(&mut *start_again)).unwrap_or(Err(HostError::Panicked));
+        let Err(error) = &next else { return next };
+        if !waits_for_address(error) || begun.elapsed() >= ADDRESS_TIMEOUT {
+            return next;
+        }
+        tracing::warn!(%error, "the member cannot start again yet, and tries once more");
+        let waiting = Instant::now();
+        while waiting.elapsed() < ATTEMPT_INTERVAL {
+            if life.is_stop_asked_soon() {
+                return next;
+            }
+        }
+    }
+}
+
+fn waits_for_address(error: &HostError) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if matches!(kind, Some(io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)) {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+    use gapless_cluster::ClusterError;
+    use gapless_engine::state::{StateHandlers, StateService};
+    use gapless_engine::store::Store;
+    use gapless_engine::{EngineError, ServiceHost, ServiceHostOptions};
+
+    struct Nothing;
+
+    impl StateService for Nothing {
+        fn handlers(_: &mut StateHandlers<Self>) {}
+    }
+
+    fn started() -> Started {
+        let host = ServiceHost::start_state(|_: &mut Store| Nothing, ServiceHostOptions::in_memory()).unwrap();
+        Started::Service(Box::new(host))
+    }
+
+    fn failed(kind: io::ErrorKind) -> HostError {
+        EngineError::from(ClusterError::System { action: "a test".to_owned(), source: kind.into() }).into()
+    }
+
+    /// Attempts, each of which fails with the next error; then it starts.
+    fn attempts(life: &Life, errors: Vec<HostError>) -> (usize, Result<Started, HostError>) {
+        let (count, mut errors) = (errors.len(), errors.into_iter());
+        let (made, attempts) = std::sync::mpsc::channel();
+        let mut start_again: StartAgain = Box::new(move || {
+            made.send(()).unwrap();
+            errors.next().map_or_else(|| Ok(started()), Err)
+        });
+        let next = next_start(life, &mut start_again);
+        let attempts = attempts.try_iter().count();
+        assert!(attempts <= count + 1);
+        (attempts, next)
+    }
+
+    #[test]
+    fn next_start_waits_for_its_address() {
+        let life = Life::new(started(), true);
+        let (count, next) = attempts(&life, vec![failed(io::ErrorKind::AddrInUse)]);
+        assert_eq!((count, next.is_ok()), (2, true));
+        let (count, next) = attempts(&life, vec![failed(io::ErrorKind::PermissionDenied)]);
+        assert_eq!((count, next.is_err()), (1, true), "no wait changes that");
+        life.ask_stop();
+        let (count, next) = attempts(&life, vec![failed(io::ErrorKind::AddrInUse)]);
+        assert_eq!((count, next.is_err()), (1, true), "a stop ends the wait");
+        life.end();
     }
 }
