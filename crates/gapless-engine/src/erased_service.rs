@@ -8,10 +8,12 @@ use crate::query::QueryContext;
 use crate::reject::Reject;
 use crate::service::{Handlers, Service, describe};
 use crate::sessions::SessionTable;
+use crate::state::pending_query::PendingQuery;
 use crate::store::snapshot::MAGIC;
 use crate::timers::TimerTable;
 use crate::transaction_layout::DecodedTransaction;
 use gapless_schema::Encoding;
+use gapless_stream::messages::QueryMessage;
 use std::any::Any;
 use std::ops::RangeInclusive;
 
@@ -38,13 +40,36 @@ pub(crate) trait ErasedService: Any + Send {
     /// Appends the answer of a query.
     fn query(
         &self,
-        schema: u32,
-        encoding: Encoding,
-        _payload: &[u8],
+        query: &QueryMessage,
         _context: &QueryContext,
         _answer: &mut Vec<u8>,
     ) -> Result<(), HandlerRefusal> {
-        Err(unhandled_query(schema, encoding))
+        Err(unhandled_query(query.schema, query.encoding))
+    }
+
+    /// Name of a query, for reports.
+    fn query_name(&self, _schema: u32) -> Option<&'static str> {
+        None
+    }
+
+    /// Hands a query to the owner of the state; returns it if the state is here.
+    fn lend_query(&mut self, pending: PendingQuery, _last_sequence: u64) -> Option<PendingQuery> {
+        Some(pending)
+    }
+
+    /// Takes the lent queries that have an answer, or are to be asked again. Called often while there are some.
+    fn take_lent_queries(&mut self, _last_sequence: u64) -> Vec<PendingQuery> {
+        Vec::new()
+    }
+
+    /// Whether the state may be elsewhere.
+    fn lends_queries(&self) -> bool {
+        false
+    }
+
+    /// Lineage of the state: answers of an earlier one are void.
+    fn state_lineage(&self) -> u64 {
+        0
     }
 
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject>;
@@ -157,18 +182,15 @@ impl<S: Service> ErasedService for TypedService<S> {
         }
     }
 
-    fn query(
-        &self,
-        schema: u32,
-        encoding: Encoding,
-        payload: &[u8],
-        context: &QueryContext,
-        answer: &mut Vec<u8>,
-    ) -> Result<(), HandlerRefusal> {
-        match self.handlers.find_query(schema, encoding) {
-            Some(handler) => handler(&self.service, payload, context, answer),
-            None => Err(unhandled_query(schema, encoding)),
+    fn query(&self, query: &QueryMessage, context: &QueryContext, answer: &mut Vec<u8>) -> Result<(), HandlerRefusal> {
+        match self.handlers.find_query(query.schema, query.encoding) {
+            Some(handler) => handler(&self.service, &query.payload, context, answer),
+            None => Err(unhandled_query(query.schema, query.encoding)),
         }
+    }
+
+    fn query_name(&self, schema: u32) -> Option<&'static str> {
+        self.handlers.query_name(schema)
     }
 
     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
@@ -218,6 +240,6 @@ pub(crate) fn unhandled_timer(schema: u32) -> HandlerRefusal {
 }
 
 #[cold]
-fn unhandled_query(schema: u32, encoding: Encoding) -> HandlerRefusal {
+pub(crate) fn unhandled_query(schema: u32, encoding: Encoding) -> HandlerRefusal {
     HandlerRefusal::Unhandled(format!("the service has no query {} in {encoding:?}", describe(schema, encoding)))
 }

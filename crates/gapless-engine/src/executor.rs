@@ -7,7 +7,7 @@ mod query_answers;
 use crate::EngineError;
 use crate::dead_letters::DeadLetters;
 use crate::fold::Fold;
-use crate::interruption::{HANDLING, INTERRUPTED, keep_interrupted_speculation};
+use crate::interruption::{ANSWERING, HANDLING, INTERRUPTED, keep_interrupted_query, keep_interrupted_speculation};
 use crate::output_record::OutputRecord;
 use crate::recovery::RecoverySummary;
 use crate::sender::{RetryTimer, SendQueue};
@@ -51,7 +51,7 @@ pub enum ReplyDelivery {
 
 /// Poll duration above which the next one takes fewer frames: a cluster member may share the thread and must send its
 /// heartbeats.
-const POLL_NS_MAX: u64 = 5_000_000;
+pub(crate) const POLL_NS_MAX: u64 = 5_000_000;
 
 pub struct Executor {
     fold: Fold,
@@ -105,6 +105,8 @@ pub struct ExecutorCounters {
     pub queries: Counter,
     pub queries_waiting: Counter,
     pub query_ns: Counter,
+    /// Query in progress; the outbox takes it.
+    answering: Option<Counter>,
 }
 
 impl ExecutorCounters {
@@ -114,11 +116,22 @@ impl ExecutorCounters {
         let dead_letters = counters.add(DEAD_LETTERS)?;
         counters.add(INTERRUPTED)?.set(recovered.interrupted_sequence);
         keep_interrupted_speculation(counters, recovered.interrupted_speculation)?;
+        keep_interrupted_query(counters, recovered.interrupted_query)?;
         let (waiting, handling) = (counters.add(MESSAGES_WAITING)?, counters.add(HANDLING)?);
         let progress = Arc::new(ProgressCounter::new(recovered.last_sequence));
         let (queries, queries_waiting) = (counters.add(QUERIES)?, counters.add(QUERIES_WAITING)?);
-        let query_ns = counters.add(QUERY_NS)?;
-        Ok(Self { last_sequence, progress, dead_letters, waiting, handling, queries, queries_waiting, query_ns })
+        let (query_ns, answering) = (counters.add(QUERY_NS)?, Some(counters.add(ANSWERING)?));
+        Ok(Self {
+            last_sequence,
+            progress,
+            dead_letters,
+            waiting,
+            handling,
+            queries,
+            queries_waiting,
+            query_ns,
+            answering,
+        })
     }
 
     #[must_use]
@@ -129,7 +142,7 @@ impl ExecutorCounters {
 
 impl Executor {
     #[must_use]
-    pub fn new(fold: Fold, links: ExecutorLinks) -> Self {
+    pub fn new(fold: Fold, mut links: ExecutorLinks) -> Self {
         Self {
             fold,
             cursor: links.cursor,
@@ -147,6 +160,7 @@ impl Executor {
                 record: links.record,
                 timers_from: None,
                 queries: Queries::default(),
+                answering: links.counters.answering.take(),
             },
             from_sequencer: links.from_sequencer,
             snapshots: links.snapshots,
@@ -217,11 +231,11 @@ impl Executor {
 
     #[cold]
     fn answer_queries(&mut self, now_ns: u64) -> usize {
-        let work = self.outbox.answer_queries(&self.fold, now_ns);
+        let work = self.outbox.answer_queries(&mut self.fold, now_ns);
         let queries = &self.outbox.queries;
         self.counters.queries.set(queries.answered);
         self.counters.queries_waiting.set(queries.count() as u64);
-        self.counters.query_ns.set(queries.handler_ns);
+        self.counters.query_ns.set(queries.handler_ns + queries.lent_ns);
         work
     }
 

@@ -27,6 +27,7 @@ use crate::timers::{DueTimer, TimerMessage, TimerRequest, TimerTable};
 use crate::transaction_layout::TransactionReply;
 use gapless_schema::Encoding;
 use gapless_stream::logger::utc;
+use gapless_stream::messages::QueryMessage;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::mark::{FaultRules, Mark};
@@ -175,19 +176,13 @@ impl Fold {
     ///
     /// # Errors
     /// The query is not known or malformed, its handler panicked, or the service acts as no version yet.
-    pub(crate) fn query(
-        &self,
-        schema: u32,
-        encoding: Encoding,
-        payload: &[u8],
-        answer: &mut Vec<u8>,
-    ) -> Result<(), HandlerRefusal> {
+    pub(crate) fn query(&self, query: &QueryMessage, answer: &mut Vec<u8>) -> Result<(), HandlerRefusal> {
         let Self { last_sequence: sequence, last_timestamp_ns: time_ns, version, .. } = *self;
         if !self.has_version && !self.service.versions().contains(&version) {
             return Err(HandlerRefusal::Unhandled("the service acts as no version yet".to_owned()));
         }
         let context = QueryContext { sequence, time_ns, version };
-        guard(|| self.service.query(schema, encoding, payload, &context, answer))
+        guard(|| self.service.query(query, &context, answer))
     }
 
     /// Applies the next frame.

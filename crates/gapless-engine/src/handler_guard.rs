@@ -1,6 +1,7 @@
 //! Guard around application code: turns panics and inadmissible changes into refusals. It changes no state: the caller
 //! decides whether to stop, refuse or roll back.
 
+use crate::context::OUTPUT_LENGTH_MAX;
 use crate::outputs::ExecutionOutcome;
 use crate::reject::Reject;
 use gapless_wire::control::RefusalCode;
@@ -15,6 +16,8 @@ pub(crate) enum HandlerRefusal {
     Unhandled(String),
     Inadmissible(String),
     Panicked(String),
+    /// Length of a query's answer.
+    TooLong(usize),
 }
 
 impl From<HandlerRefusal> for ExecutionOutcome {
@@ -31,6 +34,11 @@ impl From<HandlerRefusal> for ExecutionOutcome {
             HandlerRefusal::Inadmissible(text) => (RefusalCode::Rejected, text),
             HandlerRefusal::Panicked(message) => {
                 (RefusalCode::HandlerPanicked, format!("the handler panicked: {message}"))
+            }
+            HandlerRefusal::TooLong(length) => {
+                let (code, detail) = (RefusalCode::ReplyTooLong, length as u64);
+                let text = format!("an answer of {length} bytes; {OUTPUT_LENGTH_MAX} are the most");
+                return Self::Refused { code, detail, text, dead: true };
             }
         };
         Self::Refused { code, detail: 0, text, dead: true }

@@ -3,11 +3,14 @@
 //! counters (`service.handling_sequence`), during a replay in a file `replaying` of the same format; a clean stop
 //! removes both. Only a frame at which two consecutive processes ended is an error, because any killed busy process
 //! leaves one. Commands that run ahead of the stream have no sequence: their session and number are in
-//! `sequencer.executing_…`.
+//! `sequencer.executing_…`. Queries have none either: the key of the query's name is in `service.answering_query`.
 
 use crate::EngineError;
+use crate::erased_service::ErasedService;
+use crate::service::describe;
 use gapless_agent::{Counter, Counters, CountersReader};
 use gapless_client::stream_layout::StreamLayout;
+use gapless_schema::Encoding;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +30,13 @@ const AHEAD_SEQUENCE: &str = "service.interrupted_ahead_sequence";
 const AHEAD_SESSION: &str = "service.interrupted_ahead_session";
 /// Number in its session of the command that ran ahead of the stream when the previous process ended, or the timer.
 const AHEAD_NUMBER: &str = "service.interrupted_ahead_number";
+
+/// Key of the query in a handler; else 0.
+pub(crate) const ANSWERING: &str = "service.answering_query";
+/// Key of the query in a handler of a leader's state, on the thread that appends commands; else 0.
+pub(crate) const ANSWERING_AHEAD: &str = "service.answering_query_ahead";
+/// Key of the query during which the previous process ended; else 0.
+const INTERRUPTED_QUERY: &str = "service.interrupted_query";
 
 fn path_in(directory: &Path) -> PathBuf {
     directory.join("replaying")
@@ -85,6 +95,49 @@ pub fn interrupted_speculation_at(directory: &Path) -> Option<InterruptedSpecula
     let ([sequence, session, number], before) = (EXECUTING.map(value), INTERRUPTED_AHEAD.map(value));
     let is_repeated = before[0] > 0 && before[1..] == [session, number];
     (sequence > 0).then_some(InterruptedSpeculation { sequence, session, number, is_repeated })
+}
+
+/// Query in a handler when the process ended. The stream has no trace of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterruptedQuery {
+    /// Key of the query's name.
+    pub schema: u32,
+    /// Two processes in a row ended there: clients ask again after a restart.
+    pub is_repeated: bool,
+}
+
+/// Like [`interrupted_at`], of queries.
+#[must_use]
+pub fn interrupted_query_at(directory: &Path) -> Option<InterruptedQuery> {
+    // An unreadable file counts as missing.
+    let values = CountersReader::open(StreamLayout::new(directory).counters()).and_then(|reader| reader.read()).ok()?;
+    let value = |label: &str| values.iter().find(|(found, _)| found == label).map_or(0, |(_, value)| *value);
+    let schema = [ANSWERING, ANSWERING_AHEAD].map(value).into_iter().find(|schema| *schema > 0)?;
+    Some(InterruptedQuery { schema: u32::try_from(schema).ok()?, is_repeated: schema == value(INTERRUPTED_QUERY) })
+}
+
+pub(crate) fn keep_interrupted_query(
+    counters: &Counters,
+    before: Option<InterruptedQuery>,
+) -> Result<(), gapless_agent::Error> {
+    counters.add(INTERRUPTED_QUERY)?.set(before.map_or(0, |query| query.schema.into()));
+    Ok(())
+}
+
+/// Names the query by `service`.
+pub(crate) fn log_interrupted_query(directory: &Path, service: &dyn ErasedService) -> Option<InterruptedQuery> {
+    let interrupted = interrupted_query_at(directory)?;
+    let InterruptedQuery { schema, is_repeated } = interrupted;
+    let name = service.query_name(schema).map_or_else(|| describe(schema, Encoding::Postcard), str::to_owned);
+    if is_repeated {
+        tracing::error!(
+            query = name,
+            "two processes in a row ended without an error while they answered this query. Correct its handler, or end the              client that asks again after each start"
+        );
+    } else {
+        tracing::info!(query = name, "the previous process ended while it answered this query");
+    }
+    Some(interrupted)
 }
 
 pub(crate) fn keep_interrupted_speculation(

@@ -40,7 +40,8 @@
 //! | [`random`] | random numbers for handlers, the same at every replay |
 //!
 //! Path of a command: sequencer → window → journaler → released → [`executor`] → [`fold`] → handler → [`outputs`] →
-//! [`sessions`] → the publisher's ring. Path of a query: sequencer → [`executor`] → handler → the publisher's ring.
+//! [`sessions`] → the publisher's ring. Path of a query: sequencer → [`executor`] → handler → the publisher's ring; of a
+//! leader's replicated state: → the appending agent → handler → [`executor`], which waits for the release.
 
 #![forbid(unsafe_code)]
 

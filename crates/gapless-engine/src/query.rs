@@ -4,7 +4,8 @@ use crate::handler_guard::HandlerRefusal;
 use crate::typed_command::{TypedCommand, too_new_refusal};
 use gapless_message::{Request, contract};
 
-/// Position of the state that a query reads.
+/// Position of the state that a query reads: after the last handled frame, or, of a leader's replicated state, after the
+/// last appended one, which is released before the answer leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryContext {
     pub(crate) sequence: u64,
@@ -13,13 +14,13 @@ pub struct QueryContext {
 }
 
 impl QueryContext {
-    /// Returns the last handled sequence; 0 before the first.
+    /// Returns the sequence of that frame; 0 before the first.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Returns the sequenced time of the last handled frame, ns since the epoch.
+    /// Returns the sequenced time of that frame, ns since the epoch.
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
         self.time_ns

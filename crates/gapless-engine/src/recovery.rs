@@ -2,7 +2,7 @@
 //! journal, up to any sequence.
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
-use crate::interruption::{InterruptedSpeculation, ReplayProgress};
+use crate::interruption::{InterruptedQuery, InterruptedSpeculation, ReplayProgress, log_interrupted_query};
 use crate::output_record::{ComparingSink, OutputDifference, RecordedOutputs};
 use crate::service::{Service, describe};
 use crate::{EngineError, skips, snapshot};
@@ -30,6 +30,8 @@ pub struct RecoverySummary {
     pub interrupted_sequence: u64,
     /// Command ahead of the stream when the previous process was killed or aborted.
     pub interrupted_speculation: Option<InterruptedSpeculation>,
+    /// Query that was answered when the previous process was killed or aborted.
+    pub interrupted_query: Option<InterruptedQuery>,
 }
 
 /// Rebuilds `fold` and `sequencer` up to `sequence_max`. The caller has checked that snapshots and journal come from
@@ -72,6 +74,7 @@ pub fn recover(
     // A debugging replay writes nothing.
     let replaying = recorded.is_some().then(|| ReplayProgress::begin(layout.root())).transpose()?;
     let replaying = replaying.map(|(replaying, before, ahead)| {
+        recovered.interrupted_query = log_interrupted_query(layout.root(), &*fold.service);
         (recovered.interrupted_sequence, recovered.interrupted_speculation) = (before, ahead);
         replaying
     });

@@ -303,6 +303,11 @@ impl<S> Handlers<S> {
         let found = self.queries.get(&schema).filter(|_| encoding == Encoding::Postcard);
         found.map(|(handler, _)| handler)
     }
+
+    #[cold]
+    pub(crate) fn query_name(&self, schema: u32) -> Option<&'static str> {
+        self.queries.get(&schema).map(|(_, name)| *name)
+    }
 }
 
 fn without_answer<S, M: Message>(handler: impl Fn(&mut S, M, &mut Context<'_>) + Send + 'static) -> ServiceHandler<S> {
@@ -324,6 +329,8 @@ pub(crate) fn check_name(name: &str, other: Option<&str>) {
 #[doc(hidden)]
 pub mod derived {
     pub use super::{Handlers, Service};
+    pub use gapless_client::shared::Query;
+    pub use gapless_client::{Call, Client};
     pub use gapless_message::state::{read as read_state, write as write_state};
 }
 
@@ -334,5 +341,3 @@ pub(crate) fn describe(schema: u32, encoding: Encoding) -> String {
     }
     format!("schema {} template {}", schema >> 16, schema & 0xffff)
 }
-    pub use gapless_client::shared::Query;
-    pub use gapless_client::{Call, Client};

@@ -24,6 +24,9 @@ pub trait Transactions: Send {
     /// Whether handlers can run now, after `last_sequence`; called in each turn of a leader.
     fn poll(&mut self, last_sequence: u64) -> bool;
 
+    /// Answers queries of the state after all appended frames; called after [`Transactions::poll`] has returned true.
+    fn answer_queries(&mut self, _last_sequence: u64, _last_timestamp_ns: u64) {}
+
     /// Runs the command's handler; `header` has sequence and time of the transaction's first frame, and the last
     /// `session_seq` of the command. Appends at most `length_max` bytes to `out`, which is empty. A failing handler has
     /// a transaction, too: it records the refusal.

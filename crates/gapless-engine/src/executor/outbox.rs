@@ -7,8 +7,8 @@ use crate::fold::{Fold, Sink};
 use crate::output_record::OutputRecord;
 use crate::sender::{DeferredSend, DeferredSendKind, UndeliveredMessage};
 use crate::sessions::{SessionEntry, StoredNotice, StoredReply};
-use gapless_agent::Waker;
 use gapless_agent::fault::crash_point;
+use gapless_agent::{Counter, Waker};
 use gapless_stream::egress::{CheckedPayload, SendResult};
 use gapless_stream::messages::{ResponderMessage, SequencerRequest};
 use gapless_stream::responder::{NOT_LEADER_LENGTH_MAX, not_leader};
@@ -52,6 +52,8 @@ pub(super) struct ReplyOutbox {
     /// Sequence after which the sequencer receives all timers that are set then; until then it receives none.
     pub(super) timers_from: Option<u64>,
     pub(super) queries: Queries,
+    /// Key of the query in progress.
+    pub(super) answering: Option<Counter>,
 }
 
 impl ReplyOutbox {

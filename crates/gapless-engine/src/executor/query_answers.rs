@@ -1,4 +1,5 @@
-//! Answers of queries: each runs between frames, on the service's thread, and only if its answer has room.
+//! Answers of queries: each runs between frames, on the service's thread, and only if its answer has room. Queries of a
+//! leader's state run where that is.
 
 use super::POLL_NS_MAX;
 use super::outbox::ReplyOutbox;
@@ -8,6 +9,7 @@ use crate::fold::Fold;
 use crate::handler_guard::HandlerRefusal;
 use crate::outputs::ExecutionOutcome;
 use crate::sender::{DeferredAnswer, DeferredSendKind};
+use crate::state::pending_query::{PendingQuery, SpeculativeAnswer};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_stream::egress::{CheckedPayload, SendResult};
 use gapless_stream::messages::QueryMessage;
@@ -33,17 +35,22 @@ impl ReplyOutbox {
             }
             return;
         }
-        if query.after <= fold.last_sequence() {
-            self.queries.ready.push_back(query);
+        let pending = Queries::begin(query, now_ns);
+        if pending.query.after <= fold.last_sequence() {
+            self.queries.ready.push_back(pending);
         } else {
-            self.queries.wait(query, now_ns);
+            self.queries.wait(pending);
         }
     }
 
     /// Answers queries for about [`POLL_NS_MAX`], at least [`ANSWERS_MIN`]; returns the number of answers, and of queries that are left for the
     /// next poll.
     #[cold]
-    pub(super) fn answer_queries(&mut self, fold: &Fold, now_ns: u64) -> usize {
+    pub(super) fn answer_queries(&mut self, fold: &mut Fold, now_ns: u64) -> usize {
+        self.queries.keep_lineage(fold.service.state_lineage());
+        if self.queries.has_lent() {
+            self.queries.take_lent(fold.service.take_lent_queries(fold.last_sequence), now_ns);
+        }
         if self.queries.is_idle(fold.last_sequence(), now_ns) {
             return 0;
         }
@@ -53,51 +60,84 @@ impl ReplyOutbox {
         let (begun_ns, before) = (monotonic_ns(), queries.answered);
         let mut buffer = Vec::new();
         let mut is_over = false;
+        let is_full = |queries: &Queries, fold: &Fold| fold.service.lends_queries() && !queries.may_lend();
         let mut index = 0;
         while index < queries.blocked.len() {
+            let connection = queries.blocked[index].connection;
+            let stays = is_over || is_full(&queries, fold) || queries.is_lent_enough(connection);
             let blocked = &mut queries.blocked[index];
             if blocked.queries.is_empty() {
                 queries.blocked.swap_remove(index);
-            } else if is_over || self.is_waiting(blocked.connection) {
+            } else if stays || self.is_waiting(connection) {
                 index += 1;
-            } else if let Some(query) = blocked.queries.pop_front() {
-                let after_ns = self.answer_query(fold, &query, &mut queries, &mut buffer);
+            } else if let Some(pending) = blocked.queries.pop_front() {
+                let after_ns = self.answer_query(fold, pending, &mut queries, &mut buffer);
                 is_over = after_ns - begun_ns > POLL_NS_MAX && queries.answered - before >= ANSWERS_MIN;
             }
         }
-        while !is_over && let Some(query) = queries.ready.pop_front() {
-            let is_full = queries.is_blocked(query.connection) || self.is_waiting(query.connection);
-            if is_full && !is_gone(&query) {
-                queries.block(query);
+        while !is_over && let Some(pending) = queries.ready.pop_front() {
+            let connection = pending.query.connection;
+            // Answers overtake: blocked queries wait for them.
+            let is_blocked = pending.answer.is_none() && queries.is_blocked(connection);
+            let has_room = !is_blocked && !self.is_waiting(connection);
+            if !has_room && !is_gone(&pending.query) {
+                queries.block(pending);
+            } else if pending.answer.is_none() && is_full(&queries, fold) {
+                queries.ready.push_front(pending);
+                break;
             } else {
-                let after_ns = self.answer_query(fold, &query, &mut queries, &mut buffer);
+                let after_ns = self.answer_query(fold, pending, &mut queries, &mut buffer);
                 is_over = after_ns - begun_ns > POLL_NS_MAX && queries.answered - before >= ANSWERS_MIN;
             }
         }
-        let work = (queries.answered - before) as usize + queries.ready.len();
+        // Queries that wait for room with the owner of the state are no work.
+        let left = if is_over { queries.ready.len() } else { 0 };
+        let work = (queries.answered - before) as usize + left;
         self.queries = queries;
         work
     }
 
-    /// Returns the time after it.
-    fn answer_query(&mut self, fold: &Fold, query: &QueryMessage, queries: &mut Queries, buffer: &mut Vec<u8>) -> u64 {
-        queries.ended(query);
+    /// Answers a query, or hands it to the owner of the state. Returns the time after it.
+    fn answer_query(
+        &mut self,
+        fold: &mut Fold,
+        mut pending: PendingQuery,
+        queries: &mut Queries,
+        buffer: &mut Vec<u8>,
+    ) -> u64 {
         let begun_ns = monotonic_ns();
-        if is_gone(query) {
+        if is_gone(&pending.query) {
+            queries.ended(&pending.query);
             return begun_ns;
         }
-        queries.answered += 1;
         buffer.clear();
-        let refused = if query.after > fold.last_sequence() {
-            Some((RefusalCode::Behind, query.after, "the frame that it waits for is not handled yet".to_owned()))
+        let (wanted, mut read) = (pending.awaited_sequence(), position(fold));
+        let refused = if wanted > fold.last_sequence() {
+            Some((RefusalCode::Behind, wanted, "the frame that it waits for is not handled yet".to_owned()))
+        } else if let Some(SpeculativeAnswer { sequence, time_ns, bytes, .. }) = pending.answer.take() {
+            read = (sequence, time_ns);
+            let refused = bytes.map(|bytes| *buffer = bytes).err();
+            refusal_of(refused, buffer.len())
         } else {
-            refusal_of(fold.query(query.schema, query.encoding, &query.payload, buffer).err(), buffer.len())
+            let connection = pending.query.connection;
+            let Some(owned) = fold.service.lend_query(pending, fold.last_sequence) else {
+                queries.lent(connection);
+                return begun_ns;
+            };
+            pending = owned;
+            self.answering.iter().for_each(|counter| counter.set(pending.query.schema.into()));
+            let refused = fold.query(&pending.query, buffer).err();
+            self.answering.iter().for_each(|counter| counter.set(0));
+            refusal_of(refused, buffer.len())
         };
+        let query = &*pending.query;
+        queries.ended(query);
+        queries.answered += 1;
         let after_ns = monotonic_ns();
         queries.handler_ns += after_ns - begun_ns;
         match refused {
             None => {
-                let (sequence, timestamp_ns) = position(fold);
+                let (sequence, timestamp_ns) = read;
                 let header = FrameHeader {
                     kind: Kind::Answer,
                     flags: query.encoding.flags(),
@@ -112,7 +152,7 @@ impl ReplyOutbox {
             Some((code, detail, text)) => {
                 let mut payload = [0; QUERY_REFUSAL_LENGTH_MAX];
                 let refusal = Refusal { code, detail, text: &text };
-                let (header, length) = refused_query(query, position(fold), &refusal, &mut payload);
+                let (header, length) = refused_query(query, read, &refusal, &mut payload);
                 self.send_answer(query.connection, &header, &payload[..length]);
             }
         }
@@ -135,8 +175,7 @@ fn refusal_of(refused: Option<HandlerRefusal>, answer_length: usize) -> Option<(
     match refused.map(ExecutionOutcome::from) {
         Some(ExecutionOutcome::Refused { code, detail, text, .. }) => Some((code, detail, text)),
         Some(ExecutionOutcome::Done) | None if answer_length > OUTPUT_LENGTH_MAX => {
-            let text = format!("an answer of {answer_length} bytes; {OUTPUT_LENGTH_MAX} are the most");
-            Some((RefusalCode::ReplyTooLong, answer_length as u64, text))
+            refusal_of(Some(HandlerRefusal::TooLong(answer_length)), 0)
         }
         Some(ExecutionOutcome::Done) | None => None,
     }

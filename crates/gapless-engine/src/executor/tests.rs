@@ -103,8 +103,12 @@ impl TestExecutor {
         Self::with(|_| {})
     }
 
-    /// Session 1 is open and its publisher attached.
     fn with(change: impl FnOnce(&mut ExecutorLinks)) -> Self {
+        Self::of(Fold::new(Keeper(Vec::new()), Policy::default()), change)
+    }
+
+    /// Session 1 is open and its publisher attached.
+    fn of(fold: Fold, change: impl FnOnce(&mut ExecutorLinks)) -> Self {
         let options = WindowOptions { identity: IDENTITY, ..WindowOptions::default() };
         let (mut writer, releaser) = options.create(1).unwrap();
         let counters = Counters::in_memory(32).unwrap();
@@ -134,7 +138,7 @@ impl TestExecutor {
         let mut world = Self {
             writer,
             releaser,
-            executor: Executor::new(Fold::new(Keeper(Vec::new()), Policy::default()), links),
+            executor: Executor::new(fold, links),
             from_sequencer,
             to_sequencer,
             counters,

@@ -6,14 +6,16 @@
 //! speculative frames: if these are released after all, the state is right; if they are truncated, it is rebuilt from
 //! the newest snapshot and the journal.
 
+pub(crate) mod pending_query;
 pub(crate) mod speculative_executor;
 pub(crate) mod state_exchange;
 pub(crate) mod transaction_applier;
 
 use crate::context::Context;
-use crate::erased_service::{unhandled, unhandled_timer};
+use crate::erased_service::{unhandled, unhandled_query, unhandled_timer};
 use crate::fold::Fold;
 use crate::handler_guard::HandlerRefusal;
+use crate::query::{QueryContext, TypedQuery};
 use crate::reject::Reject;
 use crate::service::{check_name, describe};
 use crate::store::{Store, StoreLimits, Transaction};
@@ -22,6 +24,7 @@ use crate::typed_command::TypedCommand;
 use crate::typed_message;
 use gapless_message::{Message, Request, contract};
 use gapless_schema::{Decode, Encoding, schema_key};
+use gapless_stream::messages::QueryMessage;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -111,9 +114,13 @@ pub fn fold_of<S: StateService>(make: impl Fn(&mut Store) -> S + Send + Sync + '
 type StateHandler<S> =
     Box<dyn Fn(&S, &mut Transaction<'_>, &[u8], &mut Context<'_>) -> Result<(), HandlerRefusal> + Send>;
 
+type StateQueryHandler<S> =
+    Box<dyn Fn(&S, &Store, &[u8], &QueryContext, &mut Vec<u8>) -> Result<(), HandlerRefusal> + Send>;
+
 /// Registry of handlers by message.
 pub struct StateHandlers<S> {
     by_message: FxHashMap<(u32, Encoding), StateHandler<S>>,
+    queries: FxHashMap<u32, (StateQueryHandler<S>, &'static str)>,
     names: FxHashMap<(u32, Encoding), &'static str>,
     /// By the key of the message's name.
     timers: FxHashMap<u32, (&'static str, StateHandler<S>)>,
@@ -121,8 +128,8 @@ pub struct StateHandlers<S> {
 
 impl<S: StateService> StateHandlers<S> {
     fn of_service() -> Self {
-        let (by_message, names, timers) = Default::default();
-        let mut handlers = Self { by_message, names, timers };
+        let (by_message, queries, names, timers) = Default::default();
+        let mut handlers = Self { by_message, queries, names, timers };
         S::handlers(&mut handlers);
         handlers
     }
@@ -205,6 +212,45 @@ impl<S> StateHandlers<S> {
         self
     }
 
+    /// Registers `handler` for the queries `Q` of all versions that this program reads
+    /// ([`Handlers::query`](crate::Handlers::query)). Any member answers from its copy of the state. A leader's copy is
+    /// ahead of the cluster: its answer leaves when everything that it has read is released, and the handler runs on the
+    /// thread that appends commands.
+    ///
+    /// ```
+    /// use gapless_engine::StateHandlers;
+    /// use gapless_engine::store::{Counter, Store};
+    /// use gapless_message::{Message, NoRefusal};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Message)]
+    /// #[message(reply = i64)]
+    /// struct Calls;
+    ///
+    /// struct Register {
+    ///     calls: Counter,
+    /// }
+    /// fn handlers(handlers: &mut StateHandlers<Register>) {
+    ///     handlers.query(|register: &Register, store: &Store, _: Calls, _| Ok::<_, NoRefusal>(store.value(register.calls)));
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// A query of this name has a handler already, or the types have more than 256 combinations of versions.
+    pub fn query<Q: Request>(
+        &mut self,
+        handler: impl Fn(&S, &Store, Q, &QueryContext) -> Result<Q::Reply, Q::Refusal> + Send + 'static,
+    ) -> &mut Self {
+        let typed = TypedQuery::<Q>::new();
+        let schema = typed.schema();
+        let call = move |service: &S, store: &Store, payload: &[u8], context: &QueryContext, answer: &mut Vec<u8>| {
+            typed.answer(payload, answer, |query| handler(service, store, query, context))
+        };
+        let other = self.queries.insert(schema, (Box::new(call), Q::TYPE_NAME));
+        check_name(Q::TYPE_NAME, other.map(|(_, name)| name));
+        self
+    }
+
     fn insert(&mut self, schema: u32, encoding: Encoding, handler: StateHandler<S>) -> &mut Self {
         let before = self.by_message.insert((schema, encoding), handler);
         assert!(before.is_none(), "message {} in {encoding:?} has two handlers", describe(schema, encoding));
@@ -225,6 +271,18 @@ pub(crate) trait ErasedStateService: Send {
         encoding: Encoding,
         payload: &[u8],
         context: &mut Context<'_>,
+    ) -> Result<(), HandlerRefusal>;
+
+    /// Name of a query, for reports.
+    fn query_name(&self, schema: u32) -> Option<&'static str>;
+
+    /// Appends the answer of a query.
+    fn query(
+        &self,
+        store: &Store,
+        query: &QueryMessage,
+        context: &QueryContext,
+        answer: &mut Vec<u8>,
     ) -> Result<(), HandlerRefusal>;
 
     fn on_timer(
@@ -255,6 +313,24 @@ impl<S: StateService> ErasedStateService for TypedStateService<S> {
         match self.handlers.find(schema, encoding) {
             Some(handler) => handler(&self.service, store, payload, context),
             None => Err(unhandled(schema, encoding)),
+        }
+    }
+
+    fn query_name(&self, schema: u32) -> Option<&'static str> {
+        self.handlers.queries.get(&schema).map(|(_, name)| *name)
+    }
+
+    fn query(
+        &self,
+        store: &Store,
+        query: &QueryMessage,
+        context: &QueryContext,
+        answer: &mut Vec<u8>,
+    ) -> Result<(), HandlerRefusal> {
+        let found = self.handlers.queries.get(&query.schema).filter(|_| query.encoding == Encoding::Postcard);
+        match found {
+            Some((handler, _)) => handler(&self.service, store, &query.payload, context, answer),
+            None => Err(unhandled_query(query.schema, query.encoding)),
         }
     }
 
@@ -294,6 +370,8 @@ pub(crate) struct ReplicatedState {
     pub store: Store,
     /// Hash of the collections' and objects' types. Members that differ in it have different state hashes.
     pub layout: u32,
+    /// Counts the rebuilds: a state of a later lineage lacks frames that one of an earlier lineage contained.
+    pub lineage: u64,
 }
 
 impl ReplicatedState {
@@ -301,6 +379,6 @@ impl ReplicatedState {
         let mut store = Store::new(limits);
         let service = factory(&mut store);
         let layout = store.layout_hash();
-        Self { service, store, layout }
+        Self { service, store, layout, lineage: 0 }
     }
 }

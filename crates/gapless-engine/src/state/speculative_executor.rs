@@ -1,22 +1,28 @@
 //! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the leader's appending agent,
-//! which owns the state meanwhile.
+//! which owns the state meanwhile, and answers the queries of it.
 
+use super::pending_query::{PendingQuery, SpeculativeAnswer};
 use super::state_exchange::{
     LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, UnacknowledgedNotices,
 };
 use super::{ErasedStateService, ReplicatedState};
-use crate::context::Context;
+use crate::context::{Context, OUTPUT_LENGTH_MAX};
+use crate::executor::POLL_NS_MAX;
 use crate::handler_guard::{HandlerRefusal, guard};
 use crate::outputs::{ExecutionOutcome, Outputs};
+use crate::query::QueryContext;
 use crate::sessions::NoticeReceivers;
 use crate::store::Transaction;
 use crate::timers::DueTimer;
 use crate::transaction_layout::{put_hash, write_outputs, write_refusal};
+use gapless_agent::Counter;
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::{ExecutionResult, Transactions};
 use gapless_wire::FrameHeader;
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::Encoding;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 enum StateOwnership {
@@ -29,6 +35,9 @@ pub(crate) struct SpeculativeExecutor {
     exchange: Arc<StateExchange>,
     ownership: StateOwnership,
     outputs: Outputs,
+    /// Empty unless the state is owned.
+    queries: VecDeque<PendingQuery>,
+    answering: Option<Counter>,
 }
 
 type HandlerCall<'a> =
@@ -50,7 +59,8 @@ const NOT_OWNED: &str = "no command is handed in before the state is here";
 
 impl SpeculativeExecutor {
     pub fn new(exchange: Arc<StateExchange>) -> Self {
-        Self { exchange, ownership: StateOwnership::Following, outputs: Outputs::default() }
+        let (outputs, queries) = (Outputs::default(), VecDeque::new());
+        Self { exchange, ownership: StateOwnership::Following, outputs, queries, answering: None }
     }
 
     #[cold]
@@ -62,8 +72,10 @@ impl SpeculativeExecutor {
     #[cold]
     fn return_state(&mut self, to_sequence: u64) {
         let ownership = std::mem::replace(&mut self.ownership, StateOwnership::Following);
+        let queries = std::mem::take(&mut self.queries);
         self.exchange.notify_applier(|slots| {
             slots.request = None;
+            slots.queries.extend(queries);
             let (lent, to_sequence) = match (ownership, slots.lent.take()) {
                 (StateOwnership::Owned(lent), _) => (lent, to_sequence),
                 (_, Some(lent)) => {
@@ -82,11 +94,17 @@ impl SpeculativeExecutor {
     fn poll_exchange(&mut self, last_sequence: u64) {
         let Some(mut slots) = self.exchange.changes_for_executor() else { return };
         let is_recalled = std::mem::take(&mut slots.is_recalled);
+        if let Some(counter) = slots.answering.take() {
+            self.answering = Some(counter);
+        }
         if let StateOwnership::Requested(request) = self.ownership
             && let Some(lent) = slots.lent.take_if(|lent| lent.request == request)
         {
             self.outputs.timer_schemas = lent.state.service.timer_schemas();
             self.ownership = StateOwnership::Owned(lent);
+        }
+        if matches!(self.ownership, StateOwnership::Owned(_)) {
+            self.queries.append(&mut slots.queries);
         }
         drop(slots);
         if let StateOwnership::Owned(LentState { request: StateRequest { term, .. }, .. }) = self.ownership
@@ -107,7 +125,7 @@ impl SpeculativeExecutor {
         handler: &mut HandlerCall<'_>,
     ) {
         let StateOwnership::Owned(lent) = &mut self.ownership else { unreachable!("{NOT_OWNED}") };
-        let ReplicatedState { service, store, layout } = &mut *lent.state;
+        let ReplicatedState { service, store, layout, .. } = &mut *lent.state;
         let (begin, outputs) = (out.len(), &mut self.outputs);
         outputs.clear();
         let mut transaction = store.begin();
@@ -161,6 +179,38 @@ impl SpeculativeExecutor {
         }
         put_hash(out, begin, store.state_hash());
     }
+
+    /// Answers queries for about [`POLL_NS_MAX`], from the state after all appended frames.
+    #[cold]
+    fn answer_some(&mut self, sequence: u64, time_ns: u64) {
+        let StateOwnership::Owned(lent) = &self.ownership else { return };
+        let ReplicatedState { service, store, lineage, .. } = &*lent.state;
+        let context = QueryContext { sequence, time_ns, version: 1 };
+        let begun_ns = monotonic_ns();
+        let (mut before_ns, mut answered) = (begun_ns, Vec::new());
+        while before_ns - begun_ns <= POLL_NS_MAX
+            && let Some(mut pending) = self.queries.pop_front()
+        {
+            let mut bytes = Vec::new();
+            let answering = |schema: u32| self.answering.iter().for_each(|counter| counter.set(schema.into()));
+            answering(pending.query.schema);
+            let called = guard(|| service.query(store, &pending.query, &context, &mut bytes));
+            answering(0);
+            let after_ns = monotonic_ns();
+            let bytes = match called {
+                Ok(()) if bytes.len() > OUTPUT_LENGTH_MAX => Err(HandlerRefusal::TooLong(bytes.len())),
+                called => called.map(|()| bytes),
+            };
+            let handler_ns = after_ns - before_ns;
+            pending.answer = Some(SpeculativeAnswer { sequence, time_ns, lineage: *lineage, bytes, handler_ns });
+            answered.push(pending);
+            before_ns = after_ns;
+        }
+        self.exchange.notify_applier(|slots| slots.answered.append(&mut answered));
+        if !self.queries.is_empty() {
+            self.exchange.wake_executor();
+        }
+    }
 }
 
 impl Transactions for SpeculativeExecutor {
@@ -178,6 +228,13 @@ impl Transactions for SpeculativeExecutor {
     fn poll(&mut self, last_sequence: u64) -> bool {
         self.poll_exchange(last_sequence);
         matches!(self.ownership, StateOwnership::Owned(_))
+    }
+
+    #[inline]
+    fn answer_queries(&mut self, last_sequence: u64, last_timestamp_ns: u64) {
+        if !self.queries.is_empty() {
+            self.answer_some(last_sequence, last_timestamp_ns);
+        }
     }
 
     fn command(

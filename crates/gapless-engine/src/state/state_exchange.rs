@@ -1,11 +1,14 @@
 //! [`StateExchange`]: hands the state from the applier to the speculative executor and back, between their threads.
-//! Every slot holds at most one value, so no queue can fill up.
+//! Every slot holds at most one value, so no queue can fill up. Queries of the lent state are bounded by the applier's
+//! agent.
 
 use super::ReplicatedState;
+use super::pending_query::PendingQuery;
 use crate::sessions::SessionTable;
 use crate::timers::TimerTable;
-use gapless_agent::Waker;
+use gapless_agent::{Counter, Waker};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -41,6 +44,11 @@ pub(crate) struct ExchangeSlots {
     pub returned: Option<ReturnedState>,
     /// The applier wants the state back for a snapshot.
     pub is_recalled: bool,
+    /// To be answered by the executor.
+    pub queries: VecDeque<PendingQuery>,
+    pub answered: Vec<PendingQuery>,
+    /// Shows the executor's query in progress.
+    pub answering: Option<Counter>,
 }
 
 pub(crate) struct StateExchange {
@@ -53,7 +61,15 @@ pub(crate) struct StateExchange {
 
 impl StateExchange {
     pub fn new(executor: Waker) -> Self {
-        let slots = Mutex::new(ExchangeSlots { request: None, lent: None, returned: None, is_recalled: false });
+        let slots = Mutex::new(ExchangeSlots {
+            request: None,
+            lent: None,
+            returned: None,
+            is_recalled: false,
+            queries: VecDeque::new(),
+            answered: Vec::new(),
+            answering: None,
+        });
         let flags = (AtomicBool::new(false), AtomicBool::new(false));
         Self { slots, for_applier: flags.0, for_executor: flags.1, applier: OnceLock::new(), executor }
     }
@@ -61,6 +77,16 @@ impl StateExchange {
     pub fn set_applier(&self, applier: Waker) {
         // Each service has one agent, so it is set once.
         let _ = self.applier.set(applier);
+    }
+
+    /// Lets the executor, which calls it, run once more soon.
+    pub fn wake_executor(&self) {
+        self.executor.wake();
+    }
+
+    /// Takes the queries that the executor has not taken.
+    pub fn take_queries(&self) -> VecDeque<PendingQuery> {
+        std::mem::take(&mut self.lock().queries)
     }
 
     fn lock(&self) -> MutexGuard<'_, ExchangeSlots> {

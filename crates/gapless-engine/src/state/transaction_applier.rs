@@ -1,6 +1,7 @@
 //! [`TransactionApplier`]: a replicated state, changed by the stream's transactions. While its member leads, the
 //! speculative executor owns the state; frames that it has run are not applied again.
 
+use super::pending_query::PendingQuery;
 use super::speculative_executor::SpeculativeExecutor;
 use super::state_exchange::{
     LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, UnacknowledgedNotices,
@@ -11,6 +12,8 @@ use crate::context::Context;
 use crate::erased_service::{ErasedService, TransactionPosition, unhandled};
 use crate::fold::{Fold, NoSink};
 use crate::handler_guard::HandlerRefusal;
+use crate::interruption::ANSWERING_AHEAD;
+use crate::query::QueryContext;
 use crate::recovery::recover;
 use crate::reject::Reject;
 use crate::sessions::SessionTable;
@@ -24,6 +27,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_stream::Sequencer;
+use gapless_stream::messages::QueryMessage;
 use gapless_stream::sequencer::SequencerRules;
 use std::any::Any;
 use std::cell::RefCell;
@@ -53,6 +57,11 @@ pub(crate) struct TransactionApplier {
     request: Option<StateRequest>,
     /// A snapshot is due and waits for the state's return.
     snapshot_waits: bool,
+    /// Answered by the executor, and to be taken.
+    answered: Vec<PendingQuery>,
+    /// Queries of a speculative state.
+    parked: Vec<PendingQuery>,
+    lineage: u64,
     source: Option<(StreamLayout, StreamIdentity)>,
 }
 
@@ -82,6 +91,9 @@ impl TransactionApplier {
             exchange: None,
             request: None,
             snapshot_waits: false,
+            answered: Vec::new(),
+            parked: Vec::new(),
+            lineage: 0,
             source: None,
         }
     }
@@ -103,6 +115,8 @@ impl TransactionApplier {
     pub fn attach(&mut self, waker: Waker, counters: &Counters) -> Result<StateViews, gapless_agent::Error> {
         if let Some(exchange) = &self.exchange {
             exchange.set_applier(waker);
+            let answering = counters.add(ANSWERING_AHEAD)?;
+            exchange.notify_executor(|slots| slots.answering = Some(answering));
         }
         let (hash, rebuilt) = (counters.add(STATE_HASH)?, counters.add(STATES_REMADE)?);
         let views = StateViews { hash: hash.view(), rebuilt: rebuilt.view() };
@@ -180,20 +194,23 @@ impl TransactionApplier {
             return;
         };
         let (request, returned) = (slots.request, slots.returned.take());
+        self.answered.append(&mut slots.answered);
         drop(slots);
-        self.request = request;
-        let Some(ReturnedState { state, span }) = returned else { return };
-        // Otherwise frames of another term were applied since, and the returned state is useless.
-        if matches!(self.location, StateLocation::Lent(request) if request.after_sequence == span.from_sequence && request.term == span.term)
+        if let Some(ReturnedState { state, span }) = returned
+            // Otherwise frames of another term were applied since, and the returned state is useless.
+            && matches!(self.location, StateLocation::Lent(request) if request.after_sequence == span.from_sequence && request.term == span.term)
         {
             self.location = StateLocation::Speculative(state, span);
         }
+        // The request for the lent state stays there.
+        self.request =
+            request.filter(|request| !matches!(&self.location, StateLocation::Lent(lent) if lent == request));
     }
 
     #[cold]
     fn rebuild(&mut self, sequence: u64) -> Result<(), EngineError> {
         let mut attempt = 1;
-        let state = loop {
+        let mut state = loop {
             match self.rebuilt(sequence) {
                 Ok(state) => break state,
                 Err(error) if attempt == ATTEMPTS_MAX => return Err(error),
@@ -203,6 +220,8 @@ impl TransactionApplier {
                 }
             }
         };
+        self.lineage += 1;
+        state.lineage = self.lineage;
         self.set_hash(state.store.state_hash());
         self.location = StateLocation::Current(RefCell::new(state));
         if let Some(counters) = &self.counters {
@@ -258,6 +277,57 @@ impl ErasedService for TransactionApplier {
 
     fn handle(&mut self, schema: u32, encoding: Encoding, _: &[u8], _: &mut Context<'_>) -> Result<(), HandlerRefusal> {
         Err(unhandled(schema, encoding))
+    }
+
+    fn query_name(&self, schema: u32) -> Option<&'static str> {
+        match &self.location {
+            StateLocation::Current(state) => state.borrow().service.query_name(schema),
+            _ => None,
+        }
+    }
+
+    fn query(&self, query: &QueryMessage, context: &QueryContext, answer: &mut Vec<u8>) -> Result<(), HandlerRefusal> {
+        let StateLocation::Current(state) = &self.location else {
+            unreachable!("a query that is not lent finds the state here")
+        };
+        let state = state.borrow();
+        state.service.query(&state.store, query, context, answer)
+    }
+
+    fn lend_query(&mut self, pending: PendingQuery, last_sequence: u64) -> Option<PendingQuery> {
+        if self.make_current(last_sequence) {
+            return Some(pending);
+        }
+        match (&self.location, &self.exchange) {
+            (StateLocation::Lent(_), Some(exchange)) => {
+                exchange.notify_executor(|slots| slots.queries.push_back(pending));
+            }
+            _ => self.parked.push(pending),
+        }
+        None
+    }
+
+    fn take_lent_queries(&mut self, last_sequence: u64) -> Vec<PendingQuery> {
+        let mut taken = std::mem::take(&mut self.answered);
+        let Some(exchange) = &self.exchange else { return taken };
+        if !matches!(self.location, StateLocation::Lent(_)) {
+            // The executor has returned the state with the queries that it did not answer.
+            self.parked.extend(exchange.take_queries());
+            if self.make_current(last_sequence) {
+                taken.append(&mut self.parked);
+            }
+        } else if !self.parked.is_empty() {
+            exchange.notify_executor(|slots| slots.queries.extend(self.parked.drain(..)));
+        }
+        taken
+    }
+
+    fn lends_queries(&self) -> bool {
+        !matches!(self.location, StateLocation::Current(_))
+    }
+
+    fn state_lineage(&self) -> u64 {
+        self.lineage
     }
 
     fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {

@@ -1,5 +1,5 @@
 //! A deposed leader's speculative frames are truncated, its state is rebuilt, and the next leader runs the commands
-//! again. Also long messages, refusals, notices, snapshots and recovery of a single member.
+//! again; no query shows them. Also long messages, refusals, notices, snapshots and recovery of a single member.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -12,6 +12,7 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberRole;
 use gapless_engine::store::{Counter, Queue, Store, StoreLimits, StoreObject, Transaction};
 use gapless_engine::{Context, Reject, Replica, StateHandlers, StateOptions, StateService};
+use gapless_message::{Message, NoRefusal};
 use gapless_schema::Encoding;
 use gapless_testkit::ports::free_ports;
 use gapless_testkit::wait::until;
@@ -44,6 +45,14 @@ impl StoreObject for StoredBytes {
         Ok(Self(bytes.to_vec()))
     }
 }
+
+/// Answered by the newest kept bytes.
+#[derive(serde::Serialize, serde::Deserialize, Message)]
+#[message(reply = Vec<u8>)]
+struct Newest;
+
+/// Queries that a handler has answered, of this process.
+static ASKED: AtomicU64 = AtomicU64::new(0);
 
 struct Keeper {
     kept: Queue<StoredBytes>,
@@ -82,6 +91,10 @@ impl StateService for Keeper {
         handlers.on_bytes(KEEP.schema, Self::keep);
         handlers.on_bytes(LENGTHS.schema, Self::lengths);
         handlers.on_bytes(NOTIFY.schema, Self::notify);
+        handlers.query(|it: &Self, store, _: Newest, _| {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, NoRefusal>(store.items(it.kept).last().map(|kept| kept.0.clone()).unwrap_or_default())
+        });
     }
 }
 
@@ -207,6 +220,7 @@ fn deposed_leader_rebuilds_its_state() {
         members.iter().position(leads)
     };
     let (mut sent, mut unknown, mut remade) = (0_u64, 0_u64, 0);
+    let (mut committed, mut answers) = (vec![Vec::new()], Vec::new());
     for _ in 0..ROUNDS_MAX {
         until("a member leads", || leader_of(&members).is_some());
         let leader = leader_of(&members).unwrap();
@@ -231,6 +245,11 @@ fn deposed_leader_rebuilds_its_state() {
         // The leader runs them unless it has detected its isolation.
         let deadline = Instant::now() + Duration::from_secs(4);
         while runs.load(Ordering::Relaxed) < before + TOGETHER && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let asked = ASKED.load(Ordering::Relaxed);
+        let query = client.send_query(&Newest, 0, PATIENCE).ok();
+        while ASKED.load(Ordering::Relaxed) == asked && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
         members[leader].as_ref().unwrap().pause();
@@ -275,12 +294,19 @@ fn deposed_leader_rebuilds_its_state() {
             }
         });
         assert!(matches!(answered, Ok(_) | Err(ClientError::Disconnected { .. })), "{answered:?}");
+        committed.append(&mut replies);
+        let answer = query.and_then(|query| client.take_answer::<Newest>(query));
+        answers.extend(answer.and_then(Result::ok));
         if remade > 0 {
             break;
         }
     }
     assert!(remade > 0, "a truncation of speculative frames rebuilds the state");
     assert!(runs.load(Ordering::Relaxed) > sent, "truncated commands run again");
+    for newest in answers {
+        let newest = newest.unwrap_or_else(|never| match never {});
+        assert!(unknown > 0 || committed.contains(&newest), "a query shows an effect that was truncated");
+    }
     let mut counted = None;
     until("a leader answers the last call", || {
         let Some(leader) = leader_of(&members) else { return false };

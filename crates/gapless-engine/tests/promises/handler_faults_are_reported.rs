@@ -7,10 +7,14 @@ use crate::attacked::*;
 use gapless_client::polled::ClientOptions;
 use gapless_client::{ClientError, PolledClient};
 use gapless_engine::interruption::{
-    InterruptedFrame, InterruptedSpeculation, interrupted_at, interrupted_speculation_at,
+    InterruptedFrame, InterruptedQuery, InterruptedSpeculation, interrupted_at, interrupted_query_at,
+    interrupted_speculation_at,
 };
 use gapless_engine::store::{Counter, Store};
-use gapless_engine::{OnPanic, OnUnhandled, Policy, ServiceHost, ServiceHostOptions, StateHandlers, StateService};
+use gapless_engine::{
+    Handlers, OnPanic, OnUnhandled, Policy, Service, ServiceHost, ServiceHostOptions, StateHandlers, StateService,
+};
+use gapless_message::{Message, NoRefusal, contract};
 use gapless_wire::control::RefusalCode;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -217,6 +221,7 @@ impl StateService for Counting {
             context.reply_with(message(ADD), &count.to_le_bytes())
         });
         handlers.on_bytes(ABORT, |_: &Self, _, _, _| std::process::abort());
+        handlers.query(|_: &Self, _, _: Abort, _| -> Result<(), NoRefusal> { std::process::abort() });
         handlers.on_bytes(TIMER, |_: &Self, _, _, context| {
             context.set_numbered_timer(77, context.time_ns());
             Ok(())
@@ -281,4 +286,53 @@ fn repeated_abort_names_command() {
     assert_eq!(at(), Some((false, 77, false)));
     assert!(!run(2), "and is due again");
     assert_eq!(at(), Some((false, 77, true)));
+}
+
+#[derive(serde::Serialize, serde::Deserialize, Message)]
+#[message(request)]
+struct Abort;
+
+struct Idle;
+
+impl Service for Idle {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.query(|_: &Self, _: Abort, _| -> Result<(), NoRefusal> { std::process::abort() });
+    }
+
+    fn snapshot(&self, _: &mut Vec<u8>) {}
+
+    fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+#[ignore = "a part of the next test"]
+fn process_aborting_query() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    let options = options(Path::new(&directory));
+    let host = match std::env::var(SKIP).unwrap().as_str() {
+        "0" => ServiceHost::start(Idle, options),
+        _ => ServiceHost::start_state(|store: &mut Store| Counting(store.counter(1, "count")), options),
+    };
+    let mut client = connect(Path::new(&directory));
+    let answer = client.query_request(&Abort, PATIENCE);
+    unreachable!("{answer:?} of {:?}", host.unwrap().failure());
+}
+
+#[test]
+fn repeated_abort_names_query() {
+    for of_state in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(interrupted_query_at(directory.path()), None);
+        for is_repeated in [false, true, true] {
+            let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+            let name = "handler_faults_are_reported::process_aborting_query";
+            command.args(["--exact", "--ignored", name]).env(DIRECTORY, directory.path());
+            let ended = command.env(SKIP, u8::from(of_state).to_string()).output().unwrap();
+            assert_eq!(ended.status.code(), None, "it aborts: {ended:?}");
+            let query = InterruptedQuery { schema: contract::name_key("Abort"), is_repeated };
+            assert_eq!(interrupted_query_at(directory.path()), Some(query));
+        }
+    }
 }

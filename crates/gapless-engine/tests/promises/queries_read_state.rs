@@ -254,16 +254,94 @@ fn faults_leave_service_untouched() {
     host.stop().unwrap();
 }
 
-#[test]
-fn replicated_state_has_no_queries() {
-    struct Stored;
-    impl StateService for Stored {
-        fn handlers(_: &mut StateHandlers<Self>) {}
+/// A replicated state with the same queries.
+struct StoredHall {
+    taken: gapless_engine::store::Counter,
+}
+
+impl StoredHall {
+    fn new(store: &mut Store) -> Self {
+        Self { taken: store.counter(1, "taken") }
     }
-    let host = ServiceHost::start_state(|_: &mut Store| Stored, ServiceHostOptions::in_memory()).unwrap();
+}
+
+impl StateService for StoredHall {
+    fn handlers(handlers: &mut StateHandlers<Self>) {
+        handlers
+            .command(|hall: &Self, store, Take(seats), _| {
+                store.add(hall.taken, seats.into()).unwrap();
+                Ok::<_, NoRefusal>(store.value(hall.taken) as u32)
+            })
+            .query(|hall: &Self, store, _: Taken, _| Ok::<_, NoRefusal>(store.value(hall.taken) as u32))
+            .query(|hall: &Self, store, _: Order, _| Err::<u32, _>(NotTaken { last: store.value(hall.taken) as u32 }))
+            .query(|_: &Self, _, _: Where, context| {
+                let (sequence, time_ns, version) = (context.sequence(), context.time_ns(), context.version());
+                Ok::<_, NoRefusal>(Place { sequence, time_ns, version })
+            })
+            .query(|_: &Self, _, Bytes { length, number }, _| Ok::<_, NoRefusal>(vec![number; length as usize]))
+            .query(|_: &Self, _, _: Fail, _| -> Result<(), NoRefusal> { panic!("a query with a bug") });
+    }
+}
+
+#[test]
+fn replicated_state_answers_queries() {
+    let directory = tempfile::tempdir().unwrap();
+    for before in [0, 200] {
+        let options = ServiceHostOptions::in_directory(directory.path());
+        let host = ServiceHost::start_state(StoredHall::new, options).unwrap();
+        let mut client = host.connect(ClientOptions::default()).unwrap();
+        let session = client.open_session(1, 16).unwrap();
+        assert_eq!(taken(&mut client), before);
+        let mut other = host.connect(ClientOptions::default()).unwrap();
+        for seats in before + 1..=before + 200 {
+            assert_eq!((take(&mut client, session, 1), taken(&mut client)), (seats, seats));
+            let read = other.query_request_after(&Taken, client.seen_sequence(), PATIENCE).unwrap();
+            assert_eq!(read, Ok(seats), "another client that knows the sequence");
+        }
+        let last = client.seen_sequence();
+        let place = client.query_request(&Where, PATIENCE).unwrap().unwrap();
+        assert_eq!((place.sequence, place.version, place.time_ns > 0), (last, 1, true));
+        assert_eq!(client.query_request(&Order(1), PATIENCE).unwrap(), Err(NotTaken { last: before + 200 }));
+        let failed = client.query_request(&Fail, PATIENCE).unwrap_err();
+        assert!(matches!(&failed, QueryError::Failed { reason } if reason.contains("a query with a bug")), "{failed}");
+        let unknown = client.query_request(&Unknown, PATIENCE).unwrap_err();
+        assert!(matches!(&unknown, QueryError::Unhandled { reason } if reason.contains("has no query")), "{unknown}");
+        let long = Bytes { length: gapless_engine::OUTPUT_LENGTH_MAX as u32, number: 1 };
+        let long = client.query_request(&long, PATIENCE).unwrap_err();
+        assert!(matches!(&long, QueryError::Failed { .. }), "{long}");
+        let number = client.send_query(&Taken, last + 1, Duration::from_millis(10)).unwrap();
+        let behind = until_some("the answer", || {
+            client.poll(usize::MAX, |_| {}).unwrap();
+            client.take_answer::<Taken>(number)
+        });
+        let Err(QueryError::Behind { handled, wanted }) = behind else { panic!("{behind:?}") };
+        assert_eq!((handled, wanted, client.seen_sequence()), (last, last + 1, last));
+        assert_eq!(host.released_sequence(), last, "queries leave no trace");
+        host.stop().unwrap();
+    }
+}
+
+/// More than the leader lends at once, with answers that do not fit in the ring.
+#[test]
+fn many_queries_of_replicated_state() {
+    let host = ServiceHost::start_state(StoredHall::new, ServiceHostOptions::in_memory()).unwrap();
+    let link = RingSizes { command_ring_bytes: 1 << 18, reply_ring_bytes: 1 << 14 };
+    let mut slow = host.connect(ClientOptions { link, ..ClientOptions::default() }).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
-    let unhandled = client.query_request(&Taken, PATIENCE).unwrap_err();
-    assert!(matches!(&unhandled, QueryError::Unhandled { .. }), "{unhandled}");
+    let session = client.open_session(1, 16).unwrap();
+    let numbers: Vec<u64> = (0..300)
+        .map(|number| slow.send_query(&Bytes { length: 2000, number: number as u8 }, 0, PATIENCE).unwrap())
+        .collect();
+    for seats in 1..=200 {
+        assert_eq!((take(&mut client, session, 1), taken(&mut client)), (seats, seats), "others go on");
+    }
+    for (number, sent) in numbers.into_iter().enumerate() {
+        let answer = until_some("the answer", || {
+            slow.poll(1, |_| {}).unwrap();
+            slow.take_answer::<Bytes>(sent)
+        });
+        assert_eq!(answer.unwrap(), Ok(vec![number as u8; 2000]));
+    }
     host.stop().unwrap();
 }
 
@@ -392,6 +470,28 @@ fn followers_answer() {
             reader.take_answer::<Taken>(early)
         });
         assert_eq!(answer.unwrap(), Ok(before + 100));
+    }
+    cluster.ends_equal(&[1, 2, 3]);
+}
+
+#[test]
+fn members_answer_from_replicated_state() {
+    let mut cluster = Cluster::new(3, "");
+    for member in 1..=3 {
+        cluster.start_state(member, StoredHall::new);
+    }
+    let leader = cluster.leader();
+    let options = || ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    let mut client = PolledClient::connect_any(&cluster.sockets(), options()).unwrap();
+    let session = client.open_session(1, 16).unwrap();
+    for member in (1..=3).filter(|member| *member != leader).chain([leader]) {
+        let mut reader = PolledClient::connect(&cluster.sockets()[member - 1], options()).unwrap();
+        let before = taken(&mut client);
+        for seats in before + 1..=before + 100 {
+            assert_eq!((take(&mut client, session, 1), taken(&mut client)), (seats, seats));
+            let read = reader.query_request_after(&Taken, client.seen_sequence(), PATIENCE).unwrap();
+            assert_eq!((read, reader.seen_sequence()), (Ok(seats), client.seen_sequence()), "member {member}");
+        }
     }
     cluster.ends_equal(&[1, 2, 3]);
 }

@@ -118,8 +118,14 @@ impl Ingress {
     /// The service's state must be recovered first.
     #[inline]
     pub(super) fn may_append(&mut self) -> bool {
-        let last_sequence = self.window.last_sequence();
-        self.speculation.as_mut().is_none_or(|speculation| speculation.transactions.poll(last_sequence))
+        let (last_sequence, last_timestamp_ns) = (self.window.last_sequence(), self.sequencer.last_timestamp_ns());
+        self.speculation.as_mut().is_none_or(|speculation| {
+            let is_ready = speculation.transactions.poll(last_sequence);
+            if is_ready {
+                speculation.transactions.answer_queries(last_sequence, last_timestamp_ns);
+            }
+            is_ready
+        })
     }
 
     #[inline]

@@ -1,10 +1,19 @@
 //! Queries: their waits, deadlines and limits, and clients that do not read or are gone.
 
 use super::*;
-use gapless_message::contract;
+use crate::outputs::Outputs;
+use crate::state::pending_query::{PendingQuery, SpeculativeAnswer};
+use crate::state::speculative_executor::SpeculativeExecutor;
+use crate::state::transaction_applier::TransactionApplier;
+use crate::state::{StateHandlers, StateService, factory_of};
+use crate::store::{Store, StoreLimits};
+use gapless_message::{NoRefusal, contract};
+use gapless_stream::Sequencer;
 use gapless_stream::messages::QueryMessage;
+use gapless_stream::sequencer::SequencerRules;
+use gapless_stream::transactions::Transactions;
 use gapless_wire::control::{Refusal, RefusalCode};
-use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
 
 #[derive(Debug, PartialEq)]
 struct Answer {
@@ -172,4 +181,147 @@ fn answers_have_a_longest_length() {
     world.poll(0);
     let too_long = Err((RefusalCode::ReplyTooLong, u64::from(limit) + 1));
     assert_eq!(world.answers(9), [Answer { number: 1, sequence: 1, result: too_long }]);
+}
+
+/// Answers with as many bytes more as it has commands.
+struct Counted(crate::store::Counter);
+
+impl StateService for Counted {
+    fn handlers(handlers: &mut StateHandlers<Self>) {
+        handlers.on_bytes(SCHEMA, |it: &Self, store, _, _| {
+            store.add(it.0, 1)?;
+            Ok(())
+        });
+        handlers.query(|it: &Self, store, AskBytes(length), _| {
+            Ok::<_, NoRefusal>(vec![7; length as usize + store.value(it.0) as usize])
+        });
+    }
+}
+
+/// The executor of a leader's service, and that of its handlers, in term 0.
+fn leading() -> (TestExecutor, SpeculativeExecutor) {
+    let make = factory_of(|store: &mut Store| Counted(store.counter(1, "commands")));
+    let mut applier = TransactionApplier::new(make, StoreLimits::default());
+    let mut handlers = applier.speculative_executor(Waker::new().unwrap());
+    handlers.lead(0, 1);
+    let mut world = TestExecutor::of(Fold::applying_transactions(Box::new(applier)), |_| {});
+    world.poll(0);
+    assert!(handlers.poll(1));
+    (world, handlers)
+}
+
+impl TestExecutor {
+    /// Appends the transaction of a command, not released.
+    fn run(&mut self, handlers: &mut SpeculativeExecutor) {
+        let sequencer = Sequencer::new(SequencerRules::of_service(u64::MAX));
+        let (schema, flags, mut out) = (SCHEMA, Encoding::Opaque.flags(), Vec::new());
+        let header = FrameHeader { schema, flags, session: SESSION, ..FrameHeader::default() };
+        handlers.command(&header, b"", &sequencer, 1024, &mut out);
+        assert!(crate::transaction_layout::read(&out, &mut Outputs::default()).is_ok());
+        self.session_seq += 1;
+        let (kind, flags, session_seq) = (Kind::Command, TRANSACTION_FLAG, self.session_seq);
+        self.append(FrameHeader { kind, flags, session_seq, schema, ..FrameHeader::default() }, &out);
+    }
+}
+
+#[test]
+fn leader_answers_after_release() {
+    let ((mut world, mut handlers), life) = (leading(), Arc::new(()));
+    world.ask(&life, 1, 0, 5);
+    assert_eq!(world.poll(0), 0, "the state is elsewhere");
+    assert!(handlers.poll(1));
+    handlers.answer_queries(1, 1);
+    assert_eq!((world.poll(0), world.answers(9)), (1, vec![answer(1, 1, 5)]), "all that it has read is released");
+
+    world.run(&mut handlers);
+    world.ask(&life, 2, 0, 5);
+    world.poll(0);
+    assert!(handlers.poll(2));
+    handlers.answer_queries(2, 2);
+    assert_eq!((world.poll(0), world.answers(9), world.query_counts()), (0, vec![], (1, 1)), "not released");
+    world.run(&mut handlers);
+    world.release();
+    world.poll(0);
+    assert_eq!(world.answered(2), [1, 2]);
+    assert_eq!(world.answers(9), [answer(2, 2, 6)], "of the state without the next command");
+    assert_eq!((world.query_counts(), world.count("last_sequence")), ((2, 0), 3));
+
+    // Its wait ends, too.
+    world.run(&mut handlers);
+    world.ask(&life, 3, 0, 5);
+    world.poll(0);
+    assert!(handlers.poll(4));
+    handlers.answer_queries(4, 4);
+    world.poll(0);
+    assert_eq!(world.waits_ns(), Some(SECOND_NS), "of a millisecond as of a second");
+    world.poll(SECOND_NS);
+    let behind = Answer { number: 3, sequence: 3, result: Err((RefusalCode::Behind, 4)) };
+    assert_eq!((world.answers(9), world.query_counts()), (vec![behind], (3, 0)));
+}
+
+#[test]
+fn queries_follow_the_state() {
+    let ((mut world, mut handlers), life) = (leading(), Arc::new(()));
+    world.run(&mut handlers);
+    world.ask(&life, 1, 0, 5);
+    world.poll(0);
+    // The lead is lost before the query is answered, and the command is not released.
+    handlers.follow(2);
+    world.ask(&life, 2, 0, 5);
+    assert_eq!((world.poll(0), world.answers(9), world.query_counts()), (0, vec![], (0, 2)));
+    world.release();
+    world.poll(0);
+    world.poll(0);
+    assert_eq!(world.answered(1), [1]);
+    let mut answers = world.answers(9);
+    answers.sort_by_key(|answer| answer.number);
+    assert_eq!(answers, [answer(1, 2, 6), answer(2, 2, 6)], "the command is released after all");
+}
+
+/// More than are lent at once, for a client whose ring takes few answers.
+#[test]
+fn lent_queries_make_progress() {
+    let ((mut world, mut handlers), life) = (leading(), Arc::new(()));
+    for number in 1..=700 {
+        world.ask(&life, number, 0, 0);
+        world.poll(0);
+    }
+    assert_eq!(world.query_counts(), (0, 700));
+    let mut numbers = Vec::new();
+    while numbers.len() < 700 {
+        assert!(handlers.poll(1));
+        handlers.answer_queries(1, 1);
+        world.poll(SECOND_NS / 1000);
+        numbers.extend(world.answers(usize::MAX).into_iter().map(|answer| answer.number));
+    }
+    numbers.sort_unstable();
+    assert_eq!((numbers, world.query_counts()), ((1..=700).collect::<Vec<_>>(), (700, 0)));
+    let mut queries = Queries::default();
+    for _ in 0..256 {
+        assert!(queries.may_lend());
+        queries.lent(PUBLISHER);
+    }
+    assert!(!queries.may_lend());
+}
+
+#[test]
+fn rebuilt_state_voids_answers() {
+    let mut queries = Queries::default();
+    let mut pending = |number, lineage| {
+        let (connection, life, payload) = (PUBLISHER, Arc::new(()), Vec::new());
+        let (schema, encoding, publisher) = (5, Encoding::Postcard, Arc::downgrade(&life));
+        let query = QueryMessage { connection, publisher, number, after: 0, wait_ns_max: 1, schema, encoding, payload };
+        queries.lent(PUBLISHER);
+        let bytes = Ok(vec![1; 100]);
+        let answer = SpeculativeAnswer { sequence: 9, time_ns: 9, lineage, bytes, handler_ns: 3 };
+        PendingQuery { query: Box::new(query), deadline_ns: 1, answer: Some(answer) }
+    };
+    let lent = vec![pending(1, 0), pending(2, 1)];
+    queries.take_lent(lent, 0);
+    let ready = |queries: &Queries| queries.ready.iter().map(|pending| pending.query.number).collect::<Vec<_>>();
+    assert_eq!((ready(&queries), queries.lent_ns), (vec![2], 6), "of another lineage");
+    queries.keep_lineage(1);
+    assert_eq!(ready(&queries), [2, 1]);
+    assert!(queries.ready.iter().all(|pending| pending.answer.is_none()), "they are asked again");
+    assert!(queries.may_lend() && queries.next_deadline_ns().is_none());
 }

@@ -6,7 +6,8 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{Incoming, PolledClient, SessionKey};
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberRole;
-use gapless_engine::{Replica, ReplicaOptions, Service};
+use gapless_engine::store::Store;
+use gapless_engine::{Replica, ReplicaOptions, Service, StateOptions, StateService};
 use gapless_testkit::ports::{free_port, free_ports};
 use gapless_testkit::turns::{TestPermit, TestSemaphore};
 use gapless_transport::token::random_token;
@@ -70,6 +71,15 @@ impl Cluster {
         let options = ReplicaOptions::default();
         self.members[member - 1] = Some(Replica::start(service, options, &config)?);
         Ok(())
+    }
+
+    pub fn start_state<S: StateService>(
+        &mut self,
+        member: usize,
+        make: impl Fn(&mut Store) -> S + Send + Sync + 'static,
+    ) {
+        let config = ClusterConfig::load(self.file(member)).unwrap();
+        self.members[member - 1] = Some(Replica::start_state(make, StateOptions::default(), &config).unwrap());
     }
 
     pub fn of(&self, member: usize) -> &Replica {

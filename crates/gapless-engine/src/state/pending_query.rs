@@ -1,0 +1,37 @@
+//! [`PendingQuery`]: a query on its way. A leader's state is owned by the appending agent, which answers queries from it;
+//! the answer waits until everything that it has read is released.
+
+use crate::handler_guard::HandlerRefusal;
+use gapless_stream::messages::QueryMessage;
+
+pub(crate) struct PendingQuery {
+    pub query: Box<QueryMessage>,
+    pub deadline_ns: u64,
+    /// Of a leader.
+    pub answer: Option<SpeculativeAnswer>,
+}
+
+impl PendingQuery {
+    /// Sequence that must be handled first.
+    pub fn awaited_sequence(&self) -> u64 {
+        self.answer.as_ref().map_or(self.query.after, |answer| answer.sequence)
+    }
+}
+
+/// Answer from a state that may contain frames that are not released.
+pub(crate) struct SpeculativeAnswer {
+    /// Last frame in the state.
+    pub sequence: u64,
+    pub time_ns: u64,
+    /// Void in a later lineage of the state ([`ReplicatedState::lineage`](super::ReplicatedState::lineage)).
+    pub lineage: u64,
+    pub bytes: Result<Vec<u8>, HandlerRefusal>,
+    /// Time in the handler.
+    pub handler_ns: u64,
+}
+
+impl SpeculativeAnswer {
+    pub fn length(&self) -> usize {
+        self.bytes.as_ref().map_or(0, Vec::len)
+    }
+}
