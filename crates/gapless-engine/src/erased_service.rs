@@ -14,6 +14,7 @@ use crate::timers::TimerTable;
 use crate::transaction_layout::DecodedTransaction;
 use gapless_schema::Encoding;
 use gapless_stream::messages::QueryMessage;
+use gapless_stream::handled_commands::HandledCommands;
 use std::any::Any;
 use std::ops::RangeInclusive;
 
@@ -23,6 +24,11 @@ pub(crate) trait ErasedService: Any + Send {
     fn become_version(&mut self, _version: u32) {}
 
     fn takes(&self, schema: u32, encoding: Encoding) -> bool;
+
+    /// Typed commands that it handles by itself; `None` if a leader's handlers ran.
+    fn handled_commands(&self) -> Option<HandledCommands> {
+        None
+    }
 
     /// Name of a typed message, for reports.
     fn message_name(&self, _schema: u32, _encoding: Encoding) -> Option<&'static str> {
@@ -163,6 +169,10 @@ impl<S: Service> ErasedService for TypedService<S> {
 
     fn takes(&self, schema: u32, encoding: Encoding) -> bool {
         self.handlers.find(schema, encoding).is_some()
+    }
+
+    fn handled_commands(&self) -> Option<HandledCommands> {
+        Some(self.handlers.handled_commands())
     }
 
     fn message_name(&self, schema: u32, encoding: Encoding) -> Option<&'static str> {

@@ -115,6 +115,20 @@ pub enum EngineError {
         session_seq: u64,
         reason: String,
     },
+    /// Members with different programs would else have different states.
+    #[error(
+        "this program lacks a message that the stream's leader handled, {message} at sequence {sequence} (session \
+         {session}, session_seq {session_seq}): {reason}; start the newer program, which has it"
+    )]
+    MissingMessage {
+        /// Name, or its key if this program has no such message.
+        message: String,
+        sequence: u64,
+        session: u64,
+        session_seq: u64,
+        /// With the contract.
+        reason: String,
+    },
     #[error(
         "from sequence {sequence} on the service acts as version {version}, but this program has only {first} to \
          {last}; start a program that has this version"

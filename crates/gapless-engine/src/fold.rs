@@ -25,11 +25,13 @@ use crate::service::{Service, describe};
 use crate::sessions::{SessionTable, StoredNotice};
 use crate::timers::{DueTimer, TimerMessage, TimerRequest, TimerTable};
 use crate::transaction_layout::TransactionReply;
+use crate::typed_command::unhandled_by_leader;
 use gapless_schema::Encoding;
+use gapless_stream::handled_commands::HandledCommands;
 use gapless_stream::logger::utc;
 use gapless_stream::messages::QueryMessage;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
-use gapless_wire::descriptor::TRANSACTION_FLAG;
+use gapless_wire::descriptor::{TRANSACTION_FLAG, UNHANDLED_FLAG};
 use gapless_wire::mark::{FaultRules, Mark};
 use gapless_wire::{Fragment, Frame, Kind};
 use std::any::Any;
@@ -109,6 +111,11 @@ impl Fold {
 
     pub(crate) const fn runs_handlers(&self) -> bool {
         !self.applies_transactions
+    }
+
+    /// Typed commands that this program handles; `None` for a service that applies transactions.
+    pub(crate) fn handled_commands(&self) -> Option<HandledCommands> {
+        self.service.handled_commands()
     }
 
     pub(crate) const fn policy(&self) -> &Policy {
@@ -313,7 +320,8 @@ impl Fold {
 
     fn command(&mut self, frame: &Frame<'_>, payload: &[u8], sink: &mut dyn Sink) -> Result<(), EngineError> {
         let (outcome, replied) = match (self.applies_transactions, frame.flags() & TRANSACTION_FLAG != 0) {
-            (false, false) => (self.run(frame, payload)?, None),
+            (false, false) if frame.flags() & UNHANDLED_FLAG == 0 => (self.run(frame, payload)?, None),
+            (false, false) => (self.leave_unhandled(frame, payload)?, None),
             (true, true) => self.transaction(frame, payload)?,
             (true, false) => (transactions::refuse_without_handlers(frame, &mut self.outputs)?, None),
             (false, true) => {
@@ -365,8 +373,15 @@ impl Fold {
     #[inline]
     pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<ExecutionOutcome, EngineError> {
         let (schema, encoding) = (frame.schema(), frame.encoding());
-        let trigger = Trigger::Message { schema, encoding, session: frame.session(), session_seq: frame.session_seq() };
+        let is_admitted = encoding == Encoding::Postcard && !self.is_on_event_stream;
+        let trigger = Trigger::message(frame, is_admitted);
         self.call(frame, trigger, |service, context| service.handle(schema, encoding, payload, context))
+    }
+
+    /// Refuses a typed command that the leader's program does not handle, even if this one does.
+    #[cold]
+    fn leave_unhandled(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<ExecutionOutcome, EngineError> {
+        self.call(frame, Trigger::message(frame, false), |_, _| Err(unhandled_by_leader(frame.schema(), payload)))
     }
 
     pub(crate) fn timer(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
@@ -449,6 +464,10 @@ impl Fold {
                 let message = trigger.describe(&*self.service);
                 Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason })
             }
+            HandlerRefusal::Unhandled(reason) if trigger.is_admitted() => {
+                let message = trigger.describe(&*self.service);
+                Err(EngineError::MissingMessage { message, sequence, session, session_seq, reason })
+            }
             HandlerRefusal::Unhandled(reason) if rules.unhandled_stops => {
                 let message = trigger.describe(&*self.service);
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
@@ -494,16 +513,25 @@ enum Trigger {
         encoding: Encoding,
         session: u64,
         session_seq: u64,
+        /// A typed command that the leader's program handles.
+        is_admitted: bool,
     },
     /// `schema`: of the timer's message.
-    Timer {
-        timer: u64,
-        deadline_ns: u64,
-        schema: Option<u32>,
-    },
+    Timer { timer: u64, deadline_ns: u64, schema: Option<u32> },
 }
 
 impl Trigger {
+    #[inline]
+    fn message(frame: &Frame<'_>, is_admitted: bool) -> Self {
+        let (schema, encoding) = (frame.schema(), frame.encoding());
+        let (session, session_seq) = (frame.session(), frame.session_seq());
+        Self::Message { schema, encoding, session, session_seq, is_admitted }
+    }
+
+    const fn is_admitted(self) -> bool {
+        matches!(self, Self::Message { is_admitted: true, .. })
+    }
+
     const fn origin(self) -> (u64, u64) {
         match self {
             Self::Message { session, session_seq, .. } => (session, session_seq),

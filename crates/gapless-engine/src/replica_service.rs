@@ -20,6 +20,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DiskOperation, FilePoint, Syncer};
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
+use gapless_stream::handled_commands::HandledCommands;
 use gapless_stream::member_service::{
     MemberService, SenderParts, ServiceAgents, ServiceError, ServiceParts, TransactionLinks,
 };
@@ -178,6 +179,10 @@ impl MemberService for ReplicaService {
 
     fn versions(&self) -> RangeInclusive<u32> {
         self.fold.service.versions()
+    }
+
+    fn handled_commands(&self) -> Option<HandledCommands> {
+        self.fold.handled_commands()
     }
 
     fn fault_rules_to_write(&self) -> Option<FaultRules> {

@@ -8,6 +8,7 @@ use crate::typed_command::TypedCommand;
 use crate::typed_message;
 use gapless_message::{Deterministic, Message, Request, contract};
 use gapless_schema::{Decode, Encoding, schema_key};
+use gapless_stream::handled_commands::HandledCommands;
 use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 
@@ -62,12 +63,14 @@ pub struct Handlers<S> {
     names: FxHashMap<(u32, Encoding), &'static str>,
     /// By the key of the message's name.
     timers: FxHashMap<u32, (&'static str, ServiceHandler<S>)>,
+    /// Name's key and contract of each typed command or event, in all versions.
+    contracts: Vec<(u32, u32)>,
 }
 
 impl<S> Default for Handlers<S> {
     fn default() -> Self {
-        let (by_message, queries, names, timers) = Default::default();
-        Self { by_message, queries, names, timers }
+        let (by_message, queries, names, timers, contracts) = Default::default();
+        Self { by_message, queries, names, timers, contracts }
     }
 }
 
@@ -120,8 +123,9 @@ impl<S> Handlers<S> {
 
     /// Registers `handler` for the commands `C` of all versions that this program reads. Its `Ok` is the reply, its `Err`
     /// the refusal. After a refusal the other outputs are dropped; the handler must not have changed the state
-    /// ([`Reject`]). Commands of other types are not handled ([`crate::Policy`]): on a cluster, use a new version of a
-    /// command when all members read it.
+    /// ([`Reject`]). Commands of other types are not handled ([`crate::Policy`]): the leader's program decides, and the
+    /// stream records it. A member whose program lacks a command that the leader handled stops: on a cluster, use a new
+    /// command, or a new version of one, when all members read it.
     ///
     /// ```
     /// use gapless_engine::{Context, Handlers};
@@ -172,6 +176,7 @@ impl<S> Handlers<S> {
     ) -> &mut Self {
         let typed = TypedCommand::<C>::new();
         let schema = typed.schema;
+        self.contracts.extend(typed.contracts().map(|contract| (schema, contract)));
         let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
             typed.call(payload, context, |command, context| handler(service, command, context))
         };
@@ -189,6 +194,7 @@ impl<S> Handlers<S> {
         let schema = contract::name_key(M::TYPE_NAME);
         check_name(M::TYPE_NAME, self.names.get(&(schema, Encoding::Postcard)).copied());
         self.names.insert((schema, Encoding::Postcard), M::TYPE_NAME);
+        self.contracts.extend(contract::message_contracts::<M>().map(|contract| (schema, contract)));
         self.insert(schema, Encoding::Postcard, without_answer(handler))
     }
 
@@ -279,6 +285,10 @@ impl<S> Handlers<S> {
     #[cold]
     pub(crate) fn name_of(&self, schema: u32, encoding: Encoding) -> Option<&'static str> {
         self.names.get(&(schema, encoding)).copied()
+    }
+
+    pub(crate) fn handled_commands(&self) -> HandledCommands {
+        self.contracts.iter().copied().collect()
     }
 
     pub(crate) fn timer_schemas(&self) -> Vec<u32> {

@@ -652,6 +652,9 @@ fn ingress(
             ..IngressOptions::default()
         },
     );
+    if let Some(handled) = fold.handled_commands() {
+        ingress = ingress.handling_only(handled);
+    }
     let mut state = None;
     if let Some(applier) = TransactionApplier::in_fold(fold) {
         ingress = ingress.with_speculative_execution(Box::new(

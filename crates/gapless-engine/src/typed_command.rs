@@ -2,8 +2,10 @@
 
 use crate::context::{Context, OUTPUT_LENGTH_MAX};
 use crate::handler_guard::HandlerRefusal;
+use crate::service::describe;
 use gapless_message::contract::{self, Contract};
 use gapless_message::{Message as _, MessageError, Request};
+use gapless_schema::Encoding;
 use std::marker::PhantomData;
 
 pub(crate) struct TypedCommand<C> {
@@ -22,6 +24,10 @@ impl<C: Request> TypedCommand<C> {
             contracts: contract::contracts_of::<C>(),
             command: PhantomData,
         }
+    }
+
+    pub fn contracts(&self) -> impl Iterator<Item = u32> {
+        self.contracts.iter().map(|contract| contract.hash)
     }
 
     /// Decodes a payload in the versions of its contract.
@@ -72,6 +78,23 @@ impl<C: Request> TypedCommand<C> {
 // Texts of refusals are kept in the sessions, which the members of a cluster compare: they must not depend on what this
 // program reads. The log has more.
 
+/// Refusal of a command with [`gapless_wire::descriptor::UNHANDLED_FLAG`]: the same in programs that know its name and in
+/// those that do not.
+#[cold]
+pub(crate) fn unhandled_by_leader(schema: u32, payload: &[u8]) -> HandlerRefusal {
+    let message = describe(schema, Encoding::Postcard);
+    match contract::split_request(payload) {
+        Some((hash, _)) => HandlerRefusal::Unhandled(format!(
+            "the service takes no {message} with contract {hash:08x}: it lacks the command, or its types differ from the \
+             client's; build both with the same types"
+        )),
+        None => HandlerRefusal::Undecodable(format!(
+            "{message}: a payload of {} bytes is too short for a contract",
+            payload.len()
+        )),
+    }
+}
+
 #[cold]
 fn without_contract<C: Request>(length: usize) -> HandlerRefusal {
     HandlerRefusal::undecodable(format_args!(
@@ -85,7 +108,7 @@ fn other_types<C: Request>(hash: u32) -> HandlerRefusal {
     tracing::debug!("{}: contract {hash:08x} is unknown; known here: {}", C::TYPE_NAME, contract::describe::<C>());
     let name = C::TYPE_NAME;
     HandlerRefusal::Unhandled(format!(
-        "{name}: contract {hash:08x} is unknown to the service, whose types differ from the client's: build both with the \
+        "{name}: contract {hash:08x} is unknown to this program, whose types differ from the client's: build both with the \
          same types"
     ))
 }

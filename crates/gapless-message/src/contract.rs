@@ -175,6 +175,11 @@ pub fn encode_message<M: Message>(message: &M, into: &mut Vec<u8>) -> Result<(),
     encode_version(message, (M::VERSION, known::<M>()), into)
 }
 
+/// Contracts of a message that is not answered, of all versions that this program reads; the newest first.
+pub fn message_contracts<M: Message>() -> impl Iterator<Item = u32> {
+    versions_of::<M>().into_iter().map(|(_, known)| hash_of([known]))
+}
+
 /// Whether the bytes of an older version give the same message again.
 fn is_whole<M: Message>(version: u32, older: &[u8], newest: &[u8]) -> bool {
     let mut again = Vec::with_capacity(newest.len());

@@ -4,6 +4,7 @@ use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
+use gapless_stream::handled_commands::HandledCommands;
 use gapless_stream::member_service::{
     MemberService, ServiceAgents, ServiceError, ServiceParts, StateHash, TransactionLinks,
 };
@@ -40,6 +41,10 @@ impl MemberService for ObservedService {
 
     fn versions(&self) -> RangeInclusive<u32> {
         self.service.versions()
+    }
+
+    fn handled_commands(&self) -> Option<HandledCommands> {
+        self.service.handled_commands()
     }
 
     fn agent(self: Box<Self>, mut parts: ServiceParts<'_>) -> Result<ServiceAgents, ServiceError> {

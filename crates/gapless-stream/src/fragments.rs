@@ -2,9 +2,9 @@
 //! whole. Without memory, new messages wait in order of arrival; unfinished ones without progress are evicted, the
 //! longest idle first. Their publishers get a gap answer and resend.
 
-use crate::sequencer::{Decision, decide_by_number};
+use crate::sequencer::{Decision, NOT_A_PUBLISHERS_FLAG, decide_by_number};
 use gapless_transport::link::ConnectionId;
-use gapless_wire::descriptor::TRANSACTION_FLAG;
+use gapless_wire::descriptor::SEQUENCER_FLAGS;
 use gapless_wire::{Fragment, Frame, FrameHeader, HEADER_LENGTH, Kind, aligned_length};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -115,8 +115,8 @@ impl Fragments {
         if !matches!(header.kind, Kind::Command | Kind::Event) {
             return malformed("only messages come in fragments");
         }
-        if header.flags & TRANSACTION_FLAG != 0 {
-            return malformed("a transaction is a leader's, not a publisher's");
+        if header.flags & SEQUENCER_FLAGS != 0 {
+            return malformed(NOT_A_PUBLISHERS_FLAG);
         }
         let Some(partial) = self.partial.get_mut(&header.session) else {
             match decide_by_number(header.session_seq, expected) {

@@ -14,6 +14,7 @@ mod window_frames;
 
 use crate::deferred::DeferredSessions;
 use crate::fragments::{CollectResult, Fragments};
+use crate::handled_commands::HandledCommands;
 use crate::manual_time::ManualTime;
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::sequencer::{Decision, Sequencer, decide_by_number};
@@ -28,8 +29,9 @@ use gapless_client::feed_sessions::SharedFeeds;
 use gapless_log::{LogError, Releaser, WindowWriter};
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::SessionOpen;
-use gapless_wire::writer::{set_refused, set_session, stamp};
-use gapless_wire::{Fragment, Frame, FrameError, Kind};
+use gapless_wire::descriptor::REFUSED_FLAG;
+use gapless_wire::writer::{add_flags, set_session, stamp};
+use gapless_wire::{Encoding, Fragment, Frame, FrameError, Kind};
 use publishers::{ConnectedPublisher, TurnResult};
 use speculative_execution::{SpeculativeExecution, drop_deferred, forget_deferred_from};
 use std::collections::VecDeque;
@@ -64,6 +66,8 @@ pub struct Ingress {
     role: IngressRole,
     serves: bool,
     speculation: Option<SpeculativeExecution>,
+    /// `None`: typed commands get no flags.
+    handled: Option<HandledCommands>,
 }
 
 impl Ingress {
@@ -103,7 +107,16 @@ impl Ingress {
             role: IngressRole::Leading,
             serves: true,
             speculation: None,
+            handled: None,
         }
+    }
+
+    /// Marks typed commands outside of `handled`, so that no member handles them
+    /// ([`UNHANDLED_FLAG`](gapless_wire::descriptor::UNHANDLED_FLAG)).
+    #[must_use]
+    pub fn handling_only(mut self, handled: HandledCommands) -> Self {
+        self.handled = Some(handled);
+        self
     }
 
     /// Hands over the sequencer's state when due, and at a clean stop.
@@ -240,8 +253,12 @@ impl Ingress {
                     let timer = frame.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
                     let open = (kind == Kind::SessionOpen).then(|| SessionOpen::from_bytes(frame.payload())).flatten();
                     let is_refused = matches!(decision, Decision::AppendRefused);
+                    let mut flags = if is_refused { REFUSED_FLAG } else { 0 };
+                    if frame.encoding() == Encoding::Postcard {
+                        flags |= typed_flags(self.handled.as_ref(), &frame);
+                    }
                     let by = (connection, self.now.epoch_ns);
-                    let sequence = stamp_in_place(&mut self.sequencer, claim, open.as_ref(), is_refused, by);
+                    let sequence = stamp_in_place(&mut self.sequencer, claim, open.as_ref(), flags, by);
                     self.window.commit(length, sequence);
                     if is_refused {
                         self.links.counters.frames_refused.add(1);
@@ -387,9 +404,14 @@ impl Ingress {
             self.publishers[number].complete = None;
             return Ok(true);
         }
+        let first = frames.first().and_then(|range| Frame::parse(&message[range.clone()]).ok());
+        let flags = first.map_or(0, |first| typed_flags(self.handled.as_ref(), &first));
         for range in frames {
             let claim = self.window.claim(range.len())?;
             claim.copy_from_slice(&message[range.start..range.start + claim.len()]);
+            if flags != 0 {
+                add_flags(claim, flags);
+            }
             let (sequence, timestamp_ns) = self.sequencer.stamp(self.now.epoch_ns);
             stamp(claim, sequence, timestamp_ns, self.sequencer.term());
             self.window.commit(range.len(), sequence);
@@ -493,13 +515,14 @@ impl FrameResult {
     }
 }
 
-/// Stamps a frame in its place in the window; a session open also opens its session. Returns the sequence.
+/// Stamps a frame in its place in the window, with `flags` added; a session open also opens its session. Returns the
+/// sequence.
 #[inline(always)]
 fn stamp_in_place(
     sequencer: &mut Sequencer,
     claim: &mut [u8],
     open: Option<&SessionOpen>,
-    is_refused: bool,
+    flags: u16,
     (connection, epoch_ns): (ConnectionId, u64),
 ) -> u64 {
     let (sequence, timestamp_ns) = sequencer.stamp(epoch_ns);
@@ -507,11 +530,18 @@ fn stamp_in_place(
         sequencer.open(sequence, open, connection);
         set_session(claim, sequence);
     }
-    if is_refused {
-        set_refused(claim);
+    if flags != 0 {
+        add_flags(claim, flags);
     }
     stamp(claim, sequence, timestamp_ns, sequencer.term());
     sequence
+}
+
+/// Flags of the sequencer for a typed frame. Out of line, for the sake of the other frames' path.
+#[cold]
+#[inline(never)]
+fn typed_flags(handled: Option<&HandledCommands>, first: &Frame<'_>) -> u16 {
+    handled.map_or(0, |handled| handled.flags_for(first))
 }
 
 #[inline]

@@ -15,6 +15,7 @@
 //! | [`relay`] | the agent that takes the sequencer's place in a relayed stream |
 //! | `fragments` | unfinished messages |
 //! | `deferred` | sessions whose next command the service cannot run yet |
+//! | [`handled_commands`] | [`HandledCommands`](handled_commands::HandledCommands): the typed commands of a service |
 //! | `ingress_links` | the connections of an [`Ingress`] |
 //! | [`options`] | [`EventStreamOptions`](options::EventStreamOptions): configuration of an event stream |
 //! | [`network`] | serving nodes and clients of other machines |
@@ -51,6 +52,7 @@ pub mod egress;
 pub mod error;
 pub mod event_stream;
 mod fragments;
+pub mod handled_commands;
 pub mod history_check;
 pub mod ingress;
 mod ingress_links;

@@ -3,6 +3,7 @@
 
 use crate::AgentRole;
 use crate::egress::Egress;
+use crate::handled_commands::HandledCommands;
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::retention_watermark::RetentionWatermark;
 use crate::transactions::Transactions;
@@ -38,6 +39,11 @@ pub trait MemberService {
 
     fn versions(&self) -> RangeInclusive<u32> {
         1..=1
+    }
+
+    /// Typed commands that this program handles; a leader marks the others as unhandled. `None`: it marks none.
+    fn handled_commands(&self) -> Option<HandledCommands> {
+        None
     }
 
     /// Rules that the recovered stream lacks; a leader writes them into it.

@@ -2,7 +2,7 @@
 //! fold of the stream.
 
 use gapless_wire::control::{SessionOpen, TimerFired, WINDOW_MESSAGES_MAX};
-use gapless_wire::descriptor::{REFUSED_FLAG, TRANSACTION_FLAG};
+use gapless_wire::descriptor::{REFUSED_FLAG, SEQUENCER_FLAGS, TRANSACTION_FLAG};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::mark::Mark;
 use gapless_wire::{Fragment, Frame, Kind};
@@ -129,6 +129,8 @@ pub struct Sequencer {
     has_fault_rules: bool,
 }
 
+pub(crate) const NOT_A_PUBLISHERS_FLAG: &str = "a flag of the sequencer is not a publisher's";
+
 const EXPIRY_SCAN_INTERVAL_NS: u64 = 1_000_000_000;
 
 impl Sequencer {
@@ -230,8 +232,8 @@ impl Sequencer {
     /// and append it, or the session loses its order.
     #[inline]
     pub fn decide(&mut self, frame: &Frame<'_>, connection: ConnectionId, epoch_ns: u64) -> Decision {
-        if frame.flags() & TRANSACTION_FLAG != 0 {
-            return Decision::Malformed("a transaction is a leader's, not a publisher's");
+        if frame.flags() & SEQUENCER_FLAGS != 0 {
+            return Decision::Malformed(NOT_A_PUBLISHERS_FLAG);
         }
         match frame.kind() {
             Kind::Command | Kind::Acknowledge | Kind::SessionClose => {}
@@ -601,7 +603,7 @@ impl Sequencer {
 
 #[cold]
 pub(crate) fn decide_query(frame: &Frame<'_>) -> Decision {
-    let is_plain = frame.flags() & (REFUSED_FLAG | TRANSACTION_FLAG) == 0 && frame.fragment() == Fragment::WHOLE;
+    let is_plain = frame.flags() & (REFUSED_FLAG | SEQUENCER_FLAGS) == 0 && frame.fragment() == Fragment::WHOLE;
     match (frame.session(), frame.session_seq()) {
         (0, 1..) if is_plain => Decision::Query,
         _ => Decision::Malformed("a query has one frame, session 0, and numbers from 1 on"),

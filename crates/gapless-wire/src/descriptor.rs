@@ -143,9 +143,13 @@ pub const REFUSED_FLAG: u16 = 1 << 2;
 pub const CHECKPOINT_FLAG: u16 = 1 << 3;
 /// Set by a leader that has run the handler of a [`Kind::Command`] or [`Kind::Timer`]: the payload is the resulting
 /// transaction, after the 16 bytes of [`crate::control::TimerFired`] for a timer. Header fields stay the command's,
-/// `encoding` is opaque. If a transaction takes several frames, each has the `session_seq` of the command's last. No
-/// publisher may send it.
+/// `encoding` is opaque. If a transaction takes several frames, each has the `session_seq` of the command's last.
 pub const TRANSACTION_FLAG: u16 = 1 << 4;
+/// Set by the sequencer on every frame of a typed [`Kind::Command`] whose contract its service does not handle: no
+/// member handles it. Typed commands without it are handled by all members alike.
+pub const UNHANDLED_FLAG: u16 = 1 << 5;
+/// Flags of the sequencing side. No publisher may send them.
+pub const SEQUENCER_FLAGS: u16 = TRANSACTION_FLAG | UNHANDLED_FLAG;
 
 impl Encoding {
     /// Encoding in the two lowest bits.

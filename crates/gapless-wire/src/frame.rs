@@ -171,7 +171,7 @@ impl<'a> Frame<'a> {
             Some(_) => false,
         };
         let flags = frame.flags();
-        let of_record = if is_record { d::CHECKPOINT_FLAG } else { d::TRANSACTION_FLAG };
+        let of_record = if is_record { d::CHECKPOINT_FLAG } else { d::SEQUENCER_FLAGS };
         let known_flags = d::ENCODING_FLAGS | d::REFUSED_FLAG | of_record;
         if flags & !known_flags != 0 {
             return Err(FrameError::Flags { found: flags });

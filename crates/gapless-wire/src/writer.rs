@@ -104,14 +104,14 @@ pub fn set_session(bytes: &mut [u8], session: u64) {
     put(header, d::SESSION_OFFSET, session.to_le_bytes());
 }
 
-/// Marks the request in the frame at the start of `bytes` as refused. Call [`stamp`] afterwards, which rewrites the
-/// checksum.
+/// Sets `flags` of the frame at the start of `bytes`, in addition to its own. Call [`stamp`] afterwards, which rewrites
+/// the checksum.
 ///
 /// # Panics
 /// If `bytes` does not hold a header.
-pub fn set_refused(bytes: &mut [u8]) {
+pub fn add_flags(bytes: &mut [u8], flags: u16) {
     let header = bytes.first_chunk_mut::<HEADER_LENGTH>().expect("a frame holds a header");
-    let flags = u16::from_le_bytes([header[d::FLAGS_OFFSET], header[d::FLAGS_OFFSET + 1]]) | d::REFUSED_FLAG;
+    let flags = u16::from_le_bytes([header[d::FLAGS_OFFSET], header[d::FLAGS_OFFSET + 1]]) | flags;
     put(header, d::FLAGS_OFFSET, flags.to_le_bytes());
 }
 

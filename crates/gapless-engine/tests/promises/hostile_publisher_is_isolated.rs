@@ -10,6 +10,7 @@ use gapless_transport::handshake::{
     HELLO_LENGTH, HandshakeStatus, Hello, WELCOME_DESCRIPTORS, WELCOME_LENGTH, Welcome,
 };
 use gapless_wire::control::SessionOpen;
+use gapless_wire::descriptor::UNHANDLED_FLAG;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use rustix::fd::OwnedFd;
 use rustix::net::{
@@ -148,6 +149,10 @@ fn garbage_costs_only_the_ring() {
         (
             "an answer, which only the service sends",
             Box::new(|h| h.put_frame(&FrameHeader { kind: Kind::Answer, ..command(0, 1) }, &[1], |_| {})),
+        ),
+        (
+            "a command with a flag of the sequencer",
+            Box::new(|h| h.put_frame(&FrameHeader { flags: UNHANDLED_FLAG, ..command(1, 1) }, &[1], |_| {})),
         ),
         (
             "a query in a session",

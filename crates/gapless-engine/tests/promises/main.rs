@@ -34,6 +34,7 @@ mod notice_limit_precedes_effects;
 mod operator_skips_command;
 mod poisoned_command_is_skipped;
 mod postponed_command_blocks_session;
+mod programs_agree_on_commands;
 mod queries_read_state;
 mod random_numbers_are_deterministic;
 mod refusal_effects_are_detected;

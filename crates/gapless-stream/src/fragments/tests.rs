@@ -2,6 +2,8 @@
 
 use super::*;
 use gapless_wire::FrameWriter;
+use gapless_wire::descriptor::UNHANDLED_FLAG;
+use gapless_wire::writer::add_flags;
 
 fn part(session: u64, session_seq: u64, index: u16, count: u16, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
@@ -52,6 +54,11 @@ fn parts_are_kept_until_all_are_there() {
 fn mismatched_parts_are_malformed() {
     let is_malformed = |collected| matches!(collected, CollectResult::Answer(Decision::Malformed(_)));
     let mut fragments = Fragments::new(1 << 20, 1 << 12);
+    for flags in [SEQUENCER_FLAGS & !UNHANDLED_FLAG, UNHANDLED_FLAG] {
+        let mut forged = part(1, 1, 0, 3, 10);
+        add_flags(&mut forged, flags);
+        assert!(is_malformed(add(&mut fragments, &forged, 1)), "flags of the sequencer");
+    }
     assert!(is_malformed(add(&mut fragments, &part(1, 1, 1, 3, 10), 1)), "no beginning");
     assert!(is_malformed(add(&mut fragments, &part(1, 1, 0, 60, 100), 1)), "too long");
     assert!(is_malformed(add(&mut fragments, &part(1, u64::MAX - 1, 0, 2, 100), u64::MAX - 1)), "runs over");

@@ -1,6 +1,7 @@
 //! Decisions on each frame, the sequencer's state, and that a fold of the stream gives the same state.
 
 use super::*;
+use gapless_wire::descriptor::UNHANDLED_FLAG;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length, mark, stamp};
 
 const EXPIRY_NS: u64 = 30_000_000_000;
@@ -238,8 +239,10 @@ fn forbidden_frames_are_malformed() {
     for rules in [stream, service] {
         let mut world = World::new(rules);
         let session = world.open(7);
-        let transaction = FrameHeader { flags: TRANSACTION_FLAG, session, session_seq: 1, ..FrameHeader::default() };
-        assert!(is_malformed(world.offer(frame(&transaction, b""), ONE)));
+        for flags in [TRANSACTION_FLAG, UNHANDLED_FLAG] {
+            let forged = FrameHeader { flags, session, session_seq: 1, ..FrameHeader::default() };
+            assert!(is_malformed(world.offer(frame(&forged, b""), ONE)));
+        }
         for kind in [Kind::Mark, Kind::Timer, Kind::Reply, Kind::Query, Kind::Answer] {
             assert!(is_malformed(world.offer(of_kind(kind, session, 1, b""), ONE)), "{kind:?}");
         }
@@ -268,8 +271,10 @@ fn queries_have_no_place_in_the_stream() {
         for (session, session_seq) in [(session, 1), (session + 1, 1), (0, 0)] {
             assert!(is_malformed(world.offer(query(session, session_seq), ONE)), "{session} {session_seq}");
         }
-        let refused = FrameHeader { kind: Kind::Query, flags: REFUSED_FLAG, session_seq: 1, ..FrameHeader::default() };
-        assert!(is_malformed(world.offer(frame(&refused, b"a query"), ONE)));
+        for flags in [REFUSED_FLAG, UNHANDLED_FLAG] {
+            let marked = FrameHeader { kind: Kind::Query, flags, session_seq: 1, ..FrameHeader::default() };
+            assert!(is_malformed(world.offer(frame(&marked, b"a query"), ONE)));
+        }
     }
 }
 

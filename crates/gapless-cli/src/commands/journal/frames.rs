@@ -4,6 +4,7 @@ use crate::printable::escaped;
 use clap::Args;
 use gapless_stream::logger::{encoding_name, hexadecimal, kind_name, utc};
 use gapless_wire::control::TimerFired;
+use gapless_wire::descriptor::UNHANDLED_FLAG;
 use gapless_wire::mark::{FaultRules, Mark};
 use gapless_wire::{Fragment, Frame, Kind};
 use serde_json::{Map, Value, json};
@@ -38,6 +39,9 @@ impl FrameForm {
         let Fragment { index, count } = frame.fragment();
         if count > 1 {
             line += &format!(" fragment {} of {count}", index + 1);
+        }
+        if is_unhandled(frame) {
+            line += " unhandled";
         }
         match timer_of(frame) {
             Some(TimerFired { timer, deadline_ns: 0 }) => line += &format!(" timer {timer} taken back"),
@@ -75,6 +79,9 @@ impl FrameForm {
         if count > 1 {
             object.insert("fragment".to_owned(), json!({"index": index, "count": count}));
         }
+        if is_unhandled(frame) {
+            object.insert("unhandled".to_owned(), json!(true));
+        }
         if let Some(TimerFired { timer, deadline_ns }) = timer_of(frame) {
             object.insert("timer".to_owned(), json!(timer));
             object.insert("deadline_ns".to_owned(), json!(deadline_ns));
@@ -87,6 +94,11 @@ impl FrameForm {
         }
         Value::Object(object)
     }
+}
+
+/// Whether the leader's program had no handler for the typed command.
+fn is_unhandled(frame: &Frame<'_>) -> bool {
+    frame.flags() & UNHANDLED_FLAG != 0
 }
 
 fn timer_of(frame: &Frame<'_>) -> Option<TimerFired> {

@@ -24,6 +24,7 @@ use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer
 use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{OwnJournaling, StreamBuilder, StreamRole};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
+use gapless_stream::handled_commands::HandledCommands;
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use gapless_stream::member_service::{
     MemberService, SenderParts, ServiceAgents, ServiceParts, StateHash, TransactionLinks,
@@ -110,6 +111,10 @@ impl MemberAssembly<'_> {
         let wakers = (&waker, &builder.threads.waker(head.answering()));
         if let Some(transactions) = transactions_of(service.as_mut(), wakers, &builder, &layout) {
             ingress = ingress.with_speculative_execution(transactions);
+        }
+        // A member without a service handles no command.
+        if let Some(handled) = service.as_ref().map_or(Some(HandledCommands::default()), |it| it.handled_commands()) {
+            ingress = ingress.handling_only(handled);
         }
         if self.is_witness() {
             ingress.redirect_all();
