@@ -151,6 +151,15 @@ pub enum ClientError {
         detail: u64,
         reason: String,
     },
+    /// No effect: the service has no such request, or its types differ from the client's. Build both with the same types,
+    /// or start the service's newer program.
+    #[error("the service does not handle {name}, which had no effect: {difference}")]
+    Mismatch {
+        /// Name of the request.
+        name: &'static str,
+        /// First difference, with the versions of both sides.
+        difference: String,
+    },
     /// The command has taken effect once, or will, or never will. Do not send it under a new number: its reply may
     /// arrive at a later poll, and [`crate::PolledClient::outcome`] asks for it, also after a restart of this process.
     #[error("command {session_seq} was sent, but its outcome is unknown: {reason}")]
@@ -208,7 +217,17 @@ pub enum QueryError<Refusal = NoRefusal> {
     /// The connection has as many queries in flight as it may have. Take their answers first.
     #[error("as many queries are in flight as may be; take answers first")]
     Busy,
-    /// The service has no handler for the query, or its types differ from the client's. Build both with the same types.
+    /// The service has no such query, or its types differ from the client's. Build both with the same types, or start the
+    /// service's newer program.
+    #[error("the service does not handle {name}: {difference}")]
+    Mismatch {
+        /// Name of the query.
+        name: &'static str,
+        /// First difference, with the versions of both sides.
+        difference: String,
+    },
+    /// No service answers queries there, the service does not say how its types differ, or its answer has no form in the
+    /// client's version. Follow the reason.
     #[error("the query is not handled: {reason}")]
     Unhandled { reason: String },
     /// The handler panicked, or its answer cannot be sent. The service and its state are as before; mend the handler.
@@ -230,6 +249,7 @@ impl QueryError {
             Self::Refused(never) => match never {},
             Self::Behind { handled, wanted } => QueryError::Behind { handled, wanted },
             Self::Busy => QueryError::Busy,
+            Self::Mismatch { name, difference } => QueryError::Mismatch { name, difference },
             Self::Unhandled { reason } => QueryError::Unhandled { reason },
             Self::Failed { reason } => QueryError::Failed { reason },
             Self::Unavailable { reason } => QueryError::Unavailable { reason },

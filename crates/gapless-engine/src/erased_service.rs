@@ -12,6 +12,7 @@ use crate::state::pending_query::PendingQuery;
 use crate::store::snapshot::MAGIC;
 use crate::timers::TimerTable;
 use crate::transaction_layout::DecodedTransaction;
+use gapless_message::request_description::RequestDescriptions;
 use gapless_schema::Encoding;
 use gapless_stream::messages::QueryMessage;
 use gapless_stream::handled_commands::HandledCommands;
@@ -27,6 +28,11 @@ pub(crate) trait ErasedService: Any + Send {
 
     /// Typed commands that it handles by itself; `None` if a leader's handlers ran.
     fn handled_commands(&self) -> Option<HandledCommands> {
+        None
+    }
+
+    /// Its typed requests.
+    fn requests(&self) -> Option<&RequestDescriptions> {
         None
     }
 
@@ -173,6 +179,10 @@ impl<S: Service> ErasedService for TypedService<S> {
 
     fn handled_commands(&self) -> Option<HandledCommands> {
         Some(self.handlers.handled_commands())
+    }
+
+    fn requests(&self) -> Option<&RequestDescriptions> {
+        Some(self.handlers.requests())
     }
 
     fn message_name(&self, schema: u32, encoding: Encoding) -> Option<&'static str> {

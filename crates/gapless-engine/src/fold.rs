@@ -19,13 +19,15 @@ use crate::context::Context;
 use crate::erased_service::{ErasedService, TypedService};
 use crate::handler_guard::{HandlerRefusal, guard};
 use crate::outputs::{ExecutionOutcome, Outputs};
-use crate::query::QueryContext;
+use crate::query::{QueryContext, TypedQuery};
 use crate::reject::Reject;
 use crate::service::{Service, describe};
 use crate::sessions::{SessionTable, StoredNotice};
 use crate::timers::{DueTimer, TimerMessage, TimerRequest, TimerTable};
 use crate::transaction_layout::TransactionReply;
 use crate::typed_command::unhandled_by_leader;
+use gapless_message::request_description::Describe;
+use gapless_message::{Message as _, contract};
 use gapless_schema::Encoding;
 use gapless_stream::handled_commands::HandledCommands;
 use gapless_stream::logger::utc;
@@ -35,6 +37,13 @@ use gapless_wire::descriptor::{TRANSACTION_FLAG, UNHANDLED_FLAG};
 use gapless_wire::mark::{FaultRules, Mark};
 use gapless_wire::{Fragment, Frame, Kind};
 use std::any::Any;
+
+const DESCRIBE: u32 = contract::name_key(Describe::TYPE_NAME);
+
+/// Whether a query asks for the service's types, not for its state.
+pub(crate) fn is_description(query: &QueryMessage) -> bool {
+    query.schema == DESCRIBE && query.encoding == Encoding::Postcard
+}
 
 /// State, sessions and timers after a prefix of the stream.
 pub struct Fold {
@@ -184,12 +193,23 @@ impl Fold {
     /// # Errors
     /// The query is not known or malformed, its handler panicked, or the service acts as no version yet.
     pub(crate) fn query(&self, query: &QueryMessage, answer: &mut Vec<u8>) -> Result<(), HandlerRefusal> {
+        if is_description(query) {
+            return self.describe(&query.payload, answer);
+        }
         let Self { last_sequence: sequence, last_timestamp_ns: time_ns, version, .. } = *self;
         if !self.has_version && !self.service.versions().contains(&version) {
             return Err(HandlerRefusal::Unhandled("the service acts as no version yet".to_owned()));
         }
         let context = QueryContext { sequence, time_ns, version };
         guard(|| self.service.query(query, &context, answer))
+    }
+
+    /// Answers [`Describe`], for a client whose request was not handled.
+    #[cold]
+    fn describe(&self, payload: &[u8], answer: &mut Vec<u8>) -> Result<(), HandlerRefusal> {
+        TypedQuery::<Describe>::new().answer(payload, answer, |describe| {
+            Ok(self.service.requests().map(|requests| requests.find(describe)).unwrap_or_default())
+        })
     }
 
     /// Applies the next frame.

@@ -6,6 +6,7 @@ use crate::handler_guard::HandlerRefusal;
 use crate::query::{QueryContext, TypedQuery};
 use crate::typed_command::TypedCommand;
 use crate::typed_message;
+use gapless_message::request_description::{RequestDescriptions, RequestKind};
 use gapless_message::{Deterministic, Message, Request, contract};
 use gapless_schema::{Decode, Encoding, schema_key};
 use gapless_stream::handled_commands::HandledCommands;
@@ -63,14 +64,15 @@ pub struct Handlers<S> {
     names: FxHashMap<(u32, Encoding), &'static str>,
     /// By the key of the message's name.
     timers: FxHashMap<u32, (&'static str, ServiceHandler<S>)>,
+    requests: RequestDescriptions,
     /// Name's key and contract of each typed command or event, in all versions.
     contracts: Vec<(u32, u32)>,
 }
 
 impl<S> Default for Handlers<S> {
     fn default() -> Self {
-        let (by_message, queries, names, timers, contracts) = Default::default();
-        Self { by_message, queries, names, timers, contracts }
+        let (by_message, queries, names, timers, requests, contracts) = Default::default();
+        Self { by_message, queries, names, timers, requests, contracts }
     }
 }
 
@@ -176,6 +178,7 @@ impl<S> Handlers<S> {
     ) -> &mut Self {
         let typed = TypedCommand::<C>::new();
         let schema = typed.schema;
+        self.requests.add::<C>(RequestKind::Command);
         self.contracts.extend(typed.contracts().map(|contract| (schema, contract)));
         let call = move |service: &mut S, payload: &[u8], context: &mut Context<'_>| {
             typed.call(payload, context, |command, context| handler(service, command, context))
@@ -273,6 +276,7 @@ impl<S> Handlers<S> {
             let name = Q::TYPE_NAME;
             panic!("queries {other} and {name} have the same name or key: give one `#[message(name = \"…\")]`");
         }
+        self.requests.add::<Q>(RequestKind::Query);
         self
     }
 
@@ -289,6 +293,10 @@ impl<S> Handlers<S> {
 
     pub(crate) fn handled_commands(&self) -> HandledCommands {
         self.contracts.iter().copied().collect()
+    }
+
+    pub(crate) const fn requests(&self) -> &RequestDescriptions {
+        &self.requests
     }
 
     pub(crate) fn timer_schemas(&self) -> Vec<u32> {

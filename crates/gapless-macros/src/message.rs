@@ -271,6 +271,8 @@ fn older_list(older: &[u32], is_generic: bool) -> Tokens {
     };
     quote! {
         fn older() -> ::std::vec::Vec<__message::OlderVersion> { #list }
+
+        fn shape_as(version: u32) -> ::std::string::String { __message::shape_at::<Self>(version) }
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`contract`] | typed requests and their answers in frames |
 //! | [`request`] | [`Request`]: a message that is answered |
+//! | [`request_description`] | [`Describe`](request_description::Describe): the types of a request, for a client that the service does not understand |
 //! | [`headers`] | [`Headers`](headers::Headers): metadata that the application sends with a request |
 //! | [`route_name`] | valid names of routes |
 //! | [`described`] | [`TypeKey`](described::TypeKey): the properties of a type that caller and instance compare |
@@ -54,6 +55,7 @@ pub mod json;
 pub mod message;
 pub mod postcard_reader;
 pub mod request;
+pub mod request_description;
 pub mod route_name;
 pub mod schema;
 pub mod shape;
@@ -127,7 +129,7 @@ pub use json::Json;
 pub mod derived {
     pub use crate::message::{Encoding, Message, MessageError, OlderVersion};
     pub use crate::request::{NoRefusal, Request};
-    pub use crate::shape::{Shape, ShapeWriter};
+    pub use crate::shape::{Shape, ShapeWriter, shape_at};
     pub use crate::state::{Deterministic, OldState, State, assert_deterministic};
     pub use crate::typed;
 }

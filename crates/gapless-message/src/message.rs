@@ -100,6 +100,13 @@ pub trait Message: Sized + Send + 'static {
         Vec::new()
     }
 
+    /// The line for an older version, or for this one.
+    #[must_use]
+    fn shape_as(version: u32) -> String {
+        let _ = version;
+        Self::shape()
+    }
+
     /// Appends the encoded message.
     ///
     /// # Errors

@@ -16,6 +16,10 @@ impl<M: Message + Sync> Message for Arc<M> {
         M::shape()
     }
 
+    fn shape_as(version: u32) -> String {
+        M::shape_as(version)
+    }
+
     fn older() -> Vec<OlderVersion> {
         M::older()
     }

@@ -6,6 +6,7 @@
 //! | this | [`PolledClient`]: connecting, sending, polling |
 //! | `call` | [`PolledClient::call`]: one command and its reply |
 //! | `typed_messages` | the same for messages that a schema describes |
+//! | `mismatch` | [`PolledClient::find_mismatch`]: why the service does not handle a request |
 //! | `queries` | [`PolledClient::query_request`]: reading the service's state |
 //! | `outcome` | [`PolledClient::outcome`]: the fate of a command; resending one under its number |
 //! | `saved_session` | [`SavedSession`]: data that a process keeps, so that a successor can resume its session |
@@ -18,6 +19,7 @@
 mod call;
 mod environment;
 mod incoming;
+pub(crate) mod mismatch;
 mod outcome;
 mod queries;
 mod reconnecting;

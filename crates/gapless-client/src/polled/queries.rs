@@ -92,8 +92,8 @@ impl PolledClient {
     /// [`PolledClient::call`].
     ///
     /// # Errors
-    /// [`QueryError::Behind`], [`QueryError::Unhandled`], [`QueryError::Failed`];
-    /// [`QueryError::Busy`] with [`QUERIES_IN_FLIGHT_MAX`] queries in flight; [`ClientError::TimedOut`] without an answer
+    /// [`QueryError::Mismatch`], for which the client asks the service for its types, up to another second;
+    /// [`QueryError::Behind`], [`QueryError::Unhandled`], [`QueryError::Failed`]; [`QueryError::Busy`] with [`QUERIES_IN_FLIGHT_MAX`] queries in flight; [`ClientError::TimedOut`] without an answer
     /// within `timeout`; [`ClientError::TooLong`]: a query has one frame; [`ClientError::Disconnected`];
     /// [`ClientError::Encode`] and [`ClientError::Decode`].
     pub fn query_request<Q: Request>(
@@ -110,6 +110,18 @@ impl PolledClient {
     /// # Errors
     /// As for [`PolledClient::query_request`].
     pub fn query_request_after<Q: Request>(
+        &mut self,
+        query: &Q,
+        sequence: u64,
+        timeout: Duration,
+    ) -> Result<Result<Q::Reply, Q::Refusal>, QueryError> {
+        match self.run_query(query, sequence, timeout) {
+            Err(error @ QueryError::Unhandled { .. }) => Err(self.explained_query::<Q>(error, timeout)),
+            answered => answered,
+        }
+    }
+
+    pub(super) fn run_query<Q: Request>(
         &mut self,
         query: &Q,
         sequence: u64,
@@ -259,6 +271,10 @@ impl PolledClient {
 }
 
 impl QueryAnswer {
+    pub(crate) fn is_unhandled(&self) -> bool {
+        self.is_refused && matches!(self.refused(), QueryError::Unhandled { .. })
+    }
+
     pub(crate) fn result<Q: Request>(&self) -> Result<Result<Q::Reply, Q::Refusal>, QueryError> {
         match self.is_refused {
             true => Err(self.refused()),

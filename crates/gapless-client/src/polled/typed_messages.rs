@@ -7,6 +7,7 @@ use crate::session_key::SessionKey;
 use gapless_message::contract::{self, AnswerError};
 use gapless_message::{Message, MessageError, Request};
 use gapless_schema::{Decode, Encode};
+use gapless_wire::control::RefusalCode;
 use std::time::Duration;
 
 impl PolledClient {
@@ -35,10 +36,12 @@ impl PolledClient {
         sent
     }
 
-    /// Like [`PolledClient::call`], for a typed request: its reply, or its refusal.
+    /// Like [`PolledClient::call`], for a typed request: its reply, or its refusal. For a request that the service does
+    /// not handle, the client asks it for its types, which may take another second.
     ///
     /// # Errors
-    /// As for [`PolledClient::call`]; the request cannot be encoded, or the answer cannot be decoded.
+    /// As for [`PolledClient::call`]; [`ClientError::Mismatch`]; the request cannot be encoded, or the answer cannot be
+    /// decoded.
     pub fn call_request<R: Request>(
         &mut self,
         key: SessionKey,
@@ -48,7 +51,12 @@ impl PolledClient {
         let payload = self.encode_request(request)?;
         let called = self.call(key, MessageType::typed::<R>(), &payload, timeout);
         self.request = payload;
-        called?.answer::<R>()
+        match called {
+            Err(error @ ClientError::Refused { code: RefusalCode::Unhandled, .. }) => {
+                Err(self.explained_command::<R>(error, timeout))
+            }
+            called => called?.answer::<R>(),
+        }
     }
 
     pub(super) fn encode_request<R: Request>(&mut self, request: &R) -> Result<Vec<u8>, ClientError> {

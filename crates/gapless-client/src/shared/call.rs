@@ -4,9 +4,11 @@ use super::Client;
 use super::answer::{encode, result_of};
 use super::call_error::CallError;
 use super::call_state::CallKind;
+use super::mismatch::{Explained, Explaining};
 use super::untyped_call::{Refused, UntypedCall};
 use crate::polled::MessageType;
 use gapless_message::Request;
+use gapless_message::request_description::RequestKind;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -24,6 +26,7 @@ use std::time::Duration;
 #[must_use = "a call is sent at its first poll"]
 pub struct Call<R: Request> {
     call: UntypedCall,
+    explaining: Option<Box<Explaining>>,
     request: PhantomData<fn(R) -> R>,
 }
 
@@ -36,7 +39,7 @@ impl<R: Request> fmt::Debug for Call<R> {
 impl<R: Request> Call<R> {
     pub(super) fn new(client: &Client, request: &R) -> Self {
         let call = UntypedCall::new(client, CallKind::Command, MessageType::typed::<R>(), encode(request));
-        Self { call, request: PhantomData }
+        Self { call, explaining: None, request: PhantomData }
     }
 
     /// Replaces the limit of the client's options for this call. It counts from the sending or queueing on.
@@ -55,8 +58,22 @@ impl<R: Request> Call<R> {
     ///
     /// # Errors
     /// [`CallError`]: the fate of the command.
-    pub fn wait(self) -> Result<R::Reply, CallError<R::Refusal>> {
-        result_of::<R>(self.call.wait().map_err(refused)?)
+    pub fn wait(mut self) -> Result<R::Reply, CallError<R::Refusal>> {
+        if let Some(explaining) = self.explaining {
+            return result::<R>(explaining.wait::<R>());
+        }
+        let ending = self.call.wait().map_err(refused)?;
+        match ending.is_unhandled() {
+            true => result::<R>(Explaining::new::<R>(RequestKind::Command, &self.call, ending).wait::<R>()),
+            false => result_of::<R>(ending),
+        }
+    }
+}
+
+fn result<R: Request>(explained: Explained) -> Result<R::Reply, CallError<R::Refusal>> {
+    match explained {
+        Explained { difference: Some(difference), .. } => Err(CallError::Mismatch { name: R::TYPE_NAME, difference }),
+        Explained { ending, difference: None } => result_of::<R>(ending),
     }
 }
 
@@ -71,6 +88,16 @@ impl<R: Request> Future for Call<R> {
     type Output = Result<R::Reply, CallError<R::Refusal>>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.get_mut().call.poll(context).map(|ended| result_of::<R>(ended.map_err(refused)?))
+        let Self { call, explaining, .. } = self.get_mut();
+        if explaining.is_none() {
+            let Poll::Ready(ended) = call.poll(context) else { return Poll::Pending };
+            let ending = ended.map_err(refused)?;
+            if !ending.is_unhandled() {
+                return Poll::Ready(result_of::<R>(ending));
+            }
+            *explaining = Some(Explaining::new::<R>(RequestKind::Command, call, ending));
+        }
+        let Some(explaining) = explaining else { unreachable!("it is there") };
+        explaining.poll::<R>(context).map(result::<R>)
     }
 }

@@ -22,14 +22,23 @@ pub enum CallError<Refusal> {
         /// Commands that are not sent yet.
         waiting: usize,
     },
-    /// No effect: the command is in the stream, and its handler panicked, does not exist, takes other types, or gave a
-    /// refusal that cannot be read. Correct the program that the reason names.
+    /// No effect: the command is in the stream, and its handler panicked, does not exist, or gave a refusal that
+    /// cannot be read. Correct the program that the reason names.
     #[error("the command at sequence {sequence} failed ({code:?}): {reason}")]
     Failed {
         /// Place of the command in the total order.
         sequence: u64,
         code: RefusalCode,
         reason: String,
+    },
+    /// No effect: the service has no such command, or its types differ from the client's. Build both with the same types,
+    /// or start the service's newer program.
+    #[error("the service does not handle {name}, which had no effect: {difference}")]
+    Mismatch {
+        /// Name of the request.
+        name: &'static str,
+        /// First difference, with the versions of both sides.
+        difference: String,
     },
     /// The command was sent: it has taken effect once, or will, or never will. Do not send it again before you know.
     #[error("command {number} was sent, but its outcome is unknown: {reason}")]
@@ -52,7 +61,8 @@ impl<Refusal> CallError<Refusal> {
             | Self::NotSent { .. }
             | Self::Invalid { .. }
             | Self::Busy { .. }
-            | Self::Failed { .. } => Some(false),
+            | Self::Failed { .. }
+            | Self::Mismatch { .. } => Some(false),
             Self::Unknown { .. } => None,
             Self::Done { .. } => Some(true),
         }

@@ -42,6 +42,15 @@ pub(super) enum Ending {
 }
 
 impl Ending {
+    /// Whether the service has no handler for these types.
+    pub fn is_unhandled(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => *code == RefusalCode::Unhandled,
+            Self::Answer(answer) => answer.is_unhandled(),
+            _ => false,
+        }
+    }
+
     pub fn unsendable(error: &ClientError) -> Self {
         let reason = error.to_string();
         match error {

@@ -19,6 +19,7 @@
 //! | `outbox` | waiting commands, and news of the connection for callers |
 //! | `command_queue` | commands that wait for room |
 //! | `answer` | typed results of commands |
+//! | `mismatch` | the first difference of types, for a request that the service does not handle |
 //! | `call_state` | one command on its way |
 //! | `waiting_bound` | the bound on commands that are not sent yet |
 //! | `call_error` | [`CallError`]: what became of a command without a reply |
@@ -35,6 +36,7 @@ mod channel;
 mod command_queue;
 mod connect;
 mod connection;
+mod mismatch;
 mod outbox;
 mod query;
 mod query_lane;

@@ -3,11 +3,13 @@
 use super::Client;
 use super::answer::{encode, query_result_of};
 use super::call_state::CallKind;
+use super::mismatch::{Explained, Explaining};
 use super::untyped_call::{Refused, UntypedCall};
 use crate::ClientError;
 use crate::error::QueryError;
 use crate::polled::MessageType;
 use gapless_message::Request;
+use gapless_message::request_description::RequestKind;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -22,6 +24,7 @@ use std::time::Duration;
 #[must_use = "a query is sent at its first poll"]
 pub struct Query<Q: Request> {
     call: UntypedCall,
+    explaining: Option<Box<Explaining>>,
     query: PhantomData<fn(Q) -> Q>,
 }
 
@@ -36,7 +39,7 @@ impl<Q: Request> Query<Q> {
         let wait_max = client.channel().options.within;
         let kind = CallKind::Query { after: 0, wait_max };
         let call = UntypedCall::new(client, kind, MessageType::typed::<Q>(), encode(query));
-        Self { call, query: PhantomData }
+        Self { call, explaining: None, query: PhantomData }
     }
 
     /// Reads a state that contains at least the frame `sequence`, which the service waits for.
@@ -60,8 +63,22 @@ impl<Q: Request> Query<Q> {
     ///
     /// # Errors
     /// [`QueryError`] says why there is no answer.
-    pub fn wait(self) -> Result<Q::Reply, QueryError<Q::Refusal>> {
-        query_result_of::<Q>(self.call.wait().map_err(refused)?)
+    pub fn wait(mut self) -> Result<Q::Reply, QueryError<Q::Refusal>> {
+        if let Some(explaining) = self.explaining {
+            return result::<Q>(explaining.wait::<Q>());
+        }
+        let ending = self.call.wait().map_err(refused)?;
+        match ending.is_unhandled() {
+            true => result::<Q>(Explaining::new::<Q>(RequestKind::Query, &self.call, ending).wait::<Q>()),
+            false => query_result_of::<Q>(ending),
+        }
+    }
+}
+
+fn result<Q: Request>(explained: Explained) -> Result<Q::Reply, QueryError<Q::Refusal>> {
+    match explained {
+        Explained { difference: Some(difference), .. } => Err(QueryError::Mismatch { name: Q::TYPE_NAME, difference }),
+        Explained { ending, difference: None } => query_result_of::<Q>(ending),
     }
 }
 
@@ -76,6 +93,16 @@ impl<Q: Request> Future for Query<Q> {
     type Output = Result<Q::Reply, QueryError<Q::Refusal>>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.get_mut().call.poll(context).map(|ended| query_result_of::<Q>(ended.map_err(refused)?))
+        let Self { call, explaining, .. } = self.get_mut();
+        if explaining.is_none() {
+            let Poll::Ready(ended) = call.poll(context) else { return Poll::Pending };
+            let ending = ended.map_err(refused)?;
+            if !ending.is_unhandled() {
+                return Poll::Ready(query_result_of::<Q>(ending));
+            }
+            *explaining = Some(Explaining::new::<Q>(RequestKind::Query, call, ending));
+        }
+        let Some(explaining) = explaining else { unreachable!("it is there") };
+        explaining.poll::<Q>(context).map(result::<Q>)
     }
 }

@@ -89,8 +89,17 @@ impl UntypedCall {
         }
     }
 
+    pub const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Rest of its limit, for a request that was not handled.
+    pub const fn left(&self) -> Duration {
+        self.within
+    }
+
     /// Blocks until the end.
-    pub fn wait(mut self) -> Result<Ending, Refused> {
+    pub fn wait(&mut self) -> Result<Ending, Refused> {
         self.queue();
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         let mut call = match stage {
@@ -105,10 +114,11 @@ impl UntypedCall {
             let until = call.begun.checked_add(self.within).unwrap_or_else(|| call.begun + FOREVER);
             channel.wait_for_reply(&call.state, until, self.within)
         });
-        match ending {
-            Some(ending) => Ok(ending),
-            None => unreachable!("only its caller takes its ending"),
+        let Some(ending) = ending else { unreachable!("only its caller takes its ending") };
+        if ending.is_unhandled() {
+            self.within = self.within.saturating_sub(call.begun.elapsed());
         }
+        Ok(ending)
     }
 
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Ending, Refused>> {
@@ -122,6 +132,9 @@ impl UntypedCall {
         let channel = self.client.channel();
         let Poll::Ready(ending) = call.poll(channel, self.within, context) else { return Poll::Pending };
         call.leave_pending(channel);
+        if ending.is_unhandled() {
+            self.within = self.within.saturating_sub(call.begun.elapsed());
+        }
         self.stage = Stage::Over;
         Poll::Ready(Ok(ending))
     }

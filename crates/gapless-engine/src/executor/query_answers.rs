@@ -5,7 +5,7 @@ use super::POLL_NS_MAX;
 use super::outbox::ReplyOutbox;
 use super::queries::{QUERIES_WAITING_MAX, Queries, is_gone};
 use crate::context::OUTPUT_LENGTH_MAX;
-use crate::fold::Fold;
+use crate::fold::{Fold, is_description};
 use crate::handler_guard::HandlerRefusal;
 use crate::outputs::ExecutionOutcome;
 use crate::sender::{DeferredAnswer, DeferredSendKind};
@@ -120,7 +120,12 @@ impl ReplyOutbox {
             refusal_of(refused, buffer.len())
         } else {
             let connection = pending.query.connection;
-            let Some(owned) = fold.service.lend_query(pending, fold.last_sequence) else {
+            // A description of the types needs no state.
+            let owned = match is_description(&pending.query) {
+                true => Some(pending),
+                false => fold.service.lend_query(pending, fold.last_sequence),
+            };
+            let Some(owned) = owned else {
                 queries.lent(connection);
                 return begun_ns;
             };

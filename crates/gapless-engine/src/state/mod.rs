@@ -22,6 +22,7 @@ use crate::store::{Store, StoreLimits, Transaction};
 use crate::timers::{DueTimer, TimerMessage};
 use crate::typed_command::TypedCommand;
 use crate::typed_message;
+use gapless_message::request_description::{RequestDescriptions, RequestKind};
 use gapless_message::{Message, Request, contract};
 use gapless_schema::{Decode, Encoding, schema_key};
 use gapless_stream::messages::QueryMessage;
@@ -124,12 +125,13 @@ pub struct StateHandlers<S> {
     names: FxHashMap<(u32, Encoding), &'static str>,
     /// By the key of the message's name.
     timers: FxHashMap<u32, (&'static str, StateHandler<S>)>,
+    requests: RequestDescriptions,
 }
 
 impl<S: StateService> StateHandlers<S> {
     fn of_service() -> Self {
-        let (by_message, queries, names, timers) = Default::default();
-        let mut handlers = Self { by_message, queries, names, timers };
+        let (by_message, queries, names, timers, requests) = Default::default();
+        let mut handlers = Self { by_message, queries, names, timers, requests };
         S::handlers(&mut handlers);
         handlers
     }
@@ -190,6 +192,7 @@ impl<S> StateHandlers<S> {
             typed.call(payload, context, |command, context| handler(service, store, command, context))
         };
         check_name(C::TYPE_NAME, self.names.get(&(schema, Encoding::Postcard)).copied());
+        self.requests.add::<C>(RequestKind::Command);
         self.names.insert((schema, Encoding::Postcard), C::TYPE_NAME);
         self.insert(schema, Encoding::Postcard, Box::new(call))
     }
@@ -248,6 +251,7 @@ impl<S> StateHandlers<S> {
         };
         let other = self.queries.insert(schema, (Box::new(call), Q::TYPE_NAME));
         check_name(Q::TYPE_NAME, other.map(|(_, name)| name));
+        self.requests.add::<Q>(RequestKind::Query);
         self
     }
 
@@ -294,6 +298,9 @@ pub(crate) trait ErasedStateService: Send {
 
     /// Keys of the timer messages that it takes.
     fn timer_schemas(&self) -> Vec<u32>;
+
+    /// Its typed requests.
+    fn requests(&self) -> &RequestDescriptions;
 }
 
 struct TypedStateService<S> {
@@ -353,6 +360,10 @@ impl<S: StateService> ErasedStateService for TypedStateService<S> {
 
     fn timer_schemas(&self) -> Vec<u32> {
         self.handlers.timers.keys().copied().collect()
+    }
+
+    fn requests(&self) -> &RequestDescriptions {
+        &self.handlers.requests
     }
 }
 

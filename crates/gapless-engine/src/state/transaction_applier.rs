@@ -25,6 +25,7 @@ use gapless_agent::fault::mutant;
 use gapless_agent::{Counter, CounterView, Counters, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_log::StreamIdentity;
+use gapless_message::request_description::RequestDescriptions;
 use gapless_schema::Encoding;
 use gapless_stream::Sequencer;
 use gapless_stream::messages::QueryMessage;
@@ -49,6 +50,7 @@ enum StateLocation {
 
 pub(crate) struct TransactionApplier {
     factory: ServiceFactory,
+    requests: RequestDescriptions,
     limits: StoreLimits,
     location: StateLocation,
     hash: u64,
@@ -83,6 +85,7 @@ impl TransactionApplier {
     pub fn new(factory: ServiceFactory, limits: StoreLimits) -> Self {
         let state = Box::new(ReplicatedState::new(&factory, limits));
         Self {
+            requests: state.service.requests().clone(),
             factory,
             limits,
             hash: state.store.state_hash(),
@@ -267,6 +270,10 @@ impl TransactionApplier {
 }
 
 impl ErasedService for TransactionApplier {
+    fn requests(&self) -> Option<&RequestDescriptions> {
+        Some(&self.requests)
+    }
+
     fn versions(&self) -> RangeInclusive<u32> {
         1..=1
     }

@@ -29,6 +29,7 @@ mod lagging_member_gets_snapshot;
 mod long_messages_survive_restart;
 mod manual_time;
 mod member_directory_damage;
+mod mismatches_name_the_difference;
 mod missing_reply_is_reported;
 mod notice_limit_precedes_effects;
 mod operator_skips_command;

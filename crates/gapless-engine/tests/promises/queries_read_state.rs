@@ -239,13 +239,16 @@ fn faults_leave_service_untouched() {
     let failed = client.query_request(&Fail, PATIENCE).unwrap_err();
     assert!(matches!(&failed, QueryError::Failed { reason } if reason.contains("a query with a bug")), "{failed}");
     let unknown = client.query_request(&Unknown, PATIENCE).unwrap_err();
-    assert!(matches!(&unknown, QueryError::Unhandled { reason } if reason.contains("has no query")), "{unknown}");
+    assert!(
+        matches!(&unknown, QueryError::Mismatch { difference, .. } if difference.contains("has no query")),
+        "{unknown}"
+    );
     let command = client.query_request(&Take(1), PATIENCE).unwrap_err();
-    assert!(matches!(&command, QueryError::Unhandled { .. }), "a command is no query: {command}");
+    assert!(matches!(&command, QueryError::Mismatch { .. }), "a command is no query: {command}");
     let other = client.query_request(&other::Taken, PATIENCE).unwrap_err();
-    assert!(matches!(&other, QueryError::Unhandled { reason } if reason.contains("differ")), "{other}");
+    assert!(matches!(&other, QueryError::Mismatch { name: "Taken", .. }), "{other}");
     let query = client.call_request(session, &Taken, PATIENCE).unwrap_err();
-    assert!(matches!(&query, ClientError::Refused { code: RefusalCode::Unhandled, .. }), "no command: {query}");
+    assert!(matches!(&query, ClientError::Mismatch { name: "Taken", .. }), "no command: {query}");
     let length = gapless_engine::OUTPUT_LENGTH_MAX as u32;
     let long = client.query_request(&Bytes { length, number: 1 }, PATIENCE).unwrap_err();
     assert!(matches!(&long, QueryError::Failed { .. }), "{long}");
@@ -305,7 +308,7 @@ fn replicated_state_answers_queries() {
         let failed = client.query_request(&Fail, PATIENCE).unwrap_err();
         assert!(matches!(&failed, QueryError::Failed { reason } if reason.contains("a query with a bug")), "{failed}");
         let unknown = client.query_request(&Unknown, PATIENCE).unwrap_err();
-        assert!(matches!(&unknown, QueryError::Unhandled { reason } if reason.contains("has no query")), "{unknown}");
+        assert!(matches!(&unknown, QueryError::Mismatch { .. }), "{unknown}");
         let long = Bytes { length: gapless_engine::OUTPUT_LENGTH_MAX as u32, number: 1 };
         let long = client.query_request(&long, PATIENCE).unwrap_err();
         assert!(matches!(&long, QueryError::Failed { .. }), "{long}");

@@ -52,8 +52,9 @@ fn client_of_other_types_fails() {
     let client = client_of(&host, 1);
     block_on(async {
         let failed = client.call(other::Add { name: "x".to_owned() }).await.unwrap_err();
-        let CallError::Failed { code: RefusalCode::Unhandled, reason, .. } = &failed else { panic!("{failed}") };
-        assert!(reason.contains("whose types differ from the client's"), "{reason}");
+        let CallError::Mismatch { name: "Add", difference } = &failed else { panic!("{failed}") };
+        assert!(difference.contains("at the client"), "{difference}");
+        assert_eq!(failed.took_effect(), Some(false));
         assert_eq!(add(&client, 1).await, Ok(1));
     });
     host.stop().unwrap();

@@ -115,7 +115,7 @@ fn queries_end_with_clear_errors() {
     let bug = block_on(client.query(Bug)).unwrap_err();
     assert!(matches!(&bug, QueryError::Failed { reason } if reason.contains("a query with a bug")), "{bug}");
     let unknown = block_on(client.query(Unknown)).unwrap_err();
-    assert!(matches!(&unknown, QueryError::Unhandled { .. }), "{unknown}");
+    assert!(matches!(&unknown, QueryError::Mismatch { .. }), "{unknown}");
     let ahead = client.query(Counted { name: 1 }).after(u64::MAX).within(Duration::from_millis(300));
     let behind = block_on(ahead).unwrap_err();
     assert!(matches!(&behind, QueryError::Behind { .. } | QueryError::Unavailable { .. }), "{behind}");
