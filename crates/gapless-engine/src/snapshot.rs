@@ -55,6 +55,11 @@ const EXTENSION: &str = "snapshot";
 const SNAPSHOTS_RETAINED: usize = 2;
 
 pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
+    encode_with_form(fold, identity).0
+}
+
+/// Also returns the identity of the state's form.
+pub fn encode_with_form(fold: &Fold, identity: StreamIdentity) -> (Vec<u8>, u64) {
     let mut out = Vec::with_capacity(1 << 16);
     let mut fields = FieldWriter::new(&mut out);
     // A stream without timer messages is read by older programs, and its members of both formats have equal bytes.
@@ -83,10 +88,11 @@ pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     out.extend_from_slice(&[0; 8]);
     fold.service.snapshot(&mut out);
     let length = (out.len() - length_at - 8) as u64;
+    let form = state::form_of(&out[length_at + 8..]);
     out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
     let sum = crc32c(&out);
     out.extend_from_slice(&sum.to_le_bytes());
-    out
+    (out, form)
 }
 
 fn encode_session(out: &mut FieldWriter, entry: &SessionEntry) {

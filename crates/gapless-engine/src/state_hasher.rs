@@ -32,8 +32,9 @@ impl StateHasher {
     #[cold]
     fn hash(&self, fold: &Fold) {
         // Exactly the contents of a snapshot, all that recovery restores.
-        let hash = content_hash(&snapshot::encode(fold, self.identity));
+        let (snapshot, form) = snapshot::encode_with_form(fold, self.identity);
+        let hash = content_hash(&snapshot);
         // A member with a full mailbox compares the next hash.
-        let _ = self.member.push(StateHash { sequence: fold.last_sequence(), hash });
+        let _ = self.member.push(StateHash { sequence: fold.last_sequence(), form, hash });
     }
 }

@@ -121,8 +121,9 @@ pub trait State: Serialize + DeserializeOwned + Shape + Deterministic + Send + '
     /// From 1.
     const VERSION: u32;
 
-    /// Converts the state of an older version; refuses it by default. The members of a cluster compare the bytes of
-    /// their states, so a new version needs all members stopped.
+    /// Converts the state of an older version; refuses it by default. On a cluster the members are replaced one by one:
+    /// they compare only states of the same version, so the upgraded state must follow from the old one alone, and both
+    /// programs must change it alike until all are replaced.
     ///
     /// # Errors
     /// The reason for the operator.
@@ -246,6 +247,16 @@ pub fn read<S: State>(snapshot: &[u8]) -> Result<S, StateError> {
     }
     check_shape::<S>(old.shape)?;
     postcard_reader::read(old.bytes, usize::MAX).map_err(malformed)
+}
+
+/// Identity of a snapshot's form: its version and shape. Only snapshots of the same form have equal bytes for equal
+/// states. 0 for bytes of another kind.
+#[must_use]
+pub fn form_of(snapshot: &[u8]) -> u64 {
+    snapshot.strip_prefix(&MAGIC).and_then(head).map_or(0, |(state, hash)| {
+        let form = hash.rotate_left(32) ^ u64::from(state.version);
+        if form == 0 { 1 } else { form }
+    })
 }
 
 /// Writes, reads and writes a state again, in this process; a test calls [`check_in_two_processes`].

@@ -126,6 +126,8 @@ pub struct ServiceParts<'a> {
 pub struct StateHash {
     /// Last covered frame.
     pub sequence: u64,
+    /// Identity of the state's form (`gapless_message::state::form_of`); states of different forms are not compared.
+    pub form: u64,
     pub hash: u64,
 }
 

@@ -48,6 +48,7 @@ mod session_open_states_sequence;
 mod single_node_replicated_state;
 mod slow_client_blocks_none;
 mod snapshots_release_journal;
+mod state_versions_are_replaced;
 mod store_errors;
 mod store_matches_model;
 mod stream_service_over_networks;

@@ -3,17 +3,19 @@
 //! differs.
 //!
 //! ```text
-//!   0  u8   version, 1
+//!   0  u8   version, 2
 //!   1  u8   1 report, 2 verdict
 //!  report, to the leader:                          verdict, of the leader:
 //!   2  u32  lowest version of the service, not 0    2  u64  the last sequence at which the receiver agreed, or 0
 //!   6  u32  highest, not less                      10  u64  the first at which it differs
-//!  10  u8   hashes, 64 at most, then each:         18  u64  its hash there, which identifies its state
-//!   …  u64  sequence, rising from 1
+//!  10  u8   hashes, 64 at most, then each:         18  u64  the form of its state there
+//!   …  u64  sequence, rising from 1                26  u64  its hash there, which identifies its state
+//!   …  u64  form of the state
 //!   …  u64  hash of the state after it
 //! ```
 //!
-//! All numbers little-endian.
+//! All numbers little-endian. States of different forms, as of an old and of a new program, have different hashes and are
+//! not compared.
 
 use super::MemberCore;
 use crate::ClusterError;
@@ -32,7 +34,7 @@ pub const HASHES_MAX: usize = 64;
 /// A leader may have missed a report.
 const REPORT_INTERVAL_NS: u64 = 1_000_000_000;
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const REPORT: u8 = 1;
 const VERDICT: u8 = 2;
 
@@ -60,11 +62,12 @@ impl DivergenceMessage {
             Self::Report(versions, hashes) => {
                 fields.u8(REPORT).u32(*versions.start()).u32(*versions.end()).u8(hashes.len() as u8);
                 for each in hashes {
-                    fields.u64(each.sequence).u64(each.hash);
+                    fields.u64(each.sequence).u64(each.form).u64(each.hash);
                 }
             }
             Self::Verdict(DivergenceVerdict { agreed_sequence, differs }) => {
-                fields.u8(VERDICT).u64(*agreed_sequence).u64(differs.sequence).u64(differs.hash);
+                fields.u8(VERDICT).u64(*agreed_sequence);
+                fields.u64(differs.sequence).u64(differs.form).u64(differs.hash);
             }
         }
         bytes
@@ -75,7 +78,8 @@ impl DivergenceMessage {
         let mut fields = FieldReader::new(bytes);
         let [VERSION, what] = fields.array("version and kind").ok()? else { return None };
         let hash = |fields: &mut FieldReader<'_>| {
-            Some(StateHash { sequence: fields.u64("sequence").ok()?, hash: fields.u64("hash").ok()? })
+            let (sequence, form) = (fields.u64("sequence").ok()?, fields.u64("form").ok()?);
+            Some(StateHash { sequence, form, hash: fields.u64("hash").ok()? })
         };
         let said = match what {
             REPORT => {
@@ -202,26 +206,33 @@ impl DivergenceCheck {
         self.versions.retain(|member, _| members.contains(*member));
         let counts = |member: &MemberId| members.voters.contains(member) && !members.witnesses.contains(member);
         let full = members.voters.iter().filter(|member| counts(member)).count();
-        let mut by_sequence = BTreeMap::<u64, Vec<(MemberId, u64)>>::new();
+        let mut by_sequence = BTreeMap::<u64, BTreeMap<u64, Vec<(MemberId, u64)>>>::new();
         for (member, hashes) in &self.reports {
             for each in hashes {
-                by_sequence.entry(each.sequence).or_default().push((*member, each.hash));
+                let of_sequence = by_sequence.entry(each.sequence).or_default();
+                of_sequence.entry(each.form).or_default().push((*member, each.hash));
             }
         }
         let (mut agreed, mut differing) = (BTreeMap::new(), BTreeMap::new());
-        for (sequence, found) in by_sequence {
-            let votes: Vec<_> = found.iter().copied().filter(|(member, _)| counts(member)).collect();
-            let Some(winner) = winner(&votes, leader, full) else { continue };
-            if full > 1 {
-                self.compared_sequence = self.compared_sequence.max(Some(sequence));
-            }
-            for (member, hash) in found {
-                if hash == winner {
-                    agreed.insert(member, sequence);
-                } else {
-                    let agreed_sequence = agreed.get(&member).copied().unwrap_or(0);
-                    let verdict = DivergenceVerdict { agreed_sequence, differs: StateHash { sequence, hash } };
-                    differing.entry(member).or_insert(verdict);
+        for (sequence, by_form) in by_sequence {
+            let voters = |found: &[(MemberId, u64)]| found.iter().filter(|(member, _)| counts(member)).count();
+            let reported: usize = by_form.values().map(|found| voters(found)).sum();
+            for (form, found) in by_form {
+                // A voter without a report may have this form.
+                let full = full - (reported - voters(&found));
+                let votes: Vec<_> = found.iter().copied().filter(|(member, _)| counts(member)).collect();
+                let Some(winner) = winner(&votes, leader, full) else { continue };
+                if full > 1 {
+                    self.compared_sequence = self.compared_sequence.max(Some(sequence));
+                }
+                for (member, hash) in found {
+                    if hash == winner {
+                        agreed.insert(member, sequence);
+                    } else {
+                        let agreed_sequence = agreed.get(&member).copied().unwrap_or(0);
+                        let differs = StateHash { sequence, form, hash };
+                        differing.entry(member).or_insert(DivergenceVerdict { agreed_sequence, differs });
+                    }
                 }
             }
         }
@@ -229,7 +240,7 @@ impl DivergenceCheck {
     }
 }
 
-/// Hash of a majority of all `full` members; if all have reported, the most frequent one; at a tie the leader's,
+/// Hash of a majority of all `full` members that may have its form; if all have reported, the most frequent one; at a tie the leader's,
 /// otherwise that of the lowest number.
 fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u64> {
     let count = |hash: u64| votes.iter().filter(|(_, other)| *other == hash).count();
@@ -320,7 +331,28 @@ mod tests {
     }
 
     fn hashes(each: &[(u64, u64)]) -> Vec<StateHash> {
-        each.iter().map(|(sequence, hash)| StateHash { sequence: *sequence, hash: *hash }).collect()
+        each.iter().map(|(sequence, hash)| StateHash { sequence: *sequence, form: 0, hash: *hash }).collect()
+    }
+
+    /// Members that get a verdict, of `forms` and hashes after sequence 10.
+    fn differing(forms: &[(u64, u64)]) -> Vec<u64> {
+        let mut check = DivergenceCheck::new(id(1), Some(1..=1), Mailbox::new(1));
+        for (member, (form, hash)) in (1..).zip(forms) {
+            check.reports.insert(id(member), vec![StateHash { sequence: 10, form: *form, hash: *hash }]);
+        }
+        let members = Members { voters: (1..=3).map(id).collect(), ..Members::default() };
+        check.compare(id(1), &members).into_iter().map(|(member, _)| member.get()).collect()
+    }
+
+    #[test]
+    fn only_equal_forms_are_compared() {
+        assert_eq!(differing(&[(7, 1), (7, 1), (8, 2)]), [], "a rolling upgrade");
+        assert_eq!(differing(&[(7, 1), (8, 2), (8, 2)]), []);
+        assert_eq!(differing(&[(7, 1), (8, 2), (9, 3)]), []);
+        assert_eq!(differing(&[(7, 1), (7, 2), (8, 3)]), [2], "the leader's at a tie");
+        assert_eq!(differing(&[(8, 3), (7, 1), (7, 2)]), [3]);
+        assert_eq!(differing(&[(7, 1), (7, 2)]), [], "the third may have this form");
+        assert_eq!(differing(&[(7, 1), (7, 1), (7, 2)]), [3]);
     }
 
     fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (DivergenceCheck, Vec<(u64, u64, u64)>) {
@@ -374,7 +406,7 @@ mod tests {
         let own = Mailbox::new(HASHES_MAX);
         let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         for sequence in 1..=100 {
-            own.push(StateHash { sequence, hash: 7 }).unwrap();
+            own.push(StateHash { sequence, form: 0, hash: 7 }).unwrap();
             check.take_own(id(1));
         }
         let kept = &check.reports[&id(1)];
@@ -387,9 +419,10 @@ mod tests {
     fn stale_verdict_is_ignored() {
         let own = Mailbox::new(HASHES_MAX);
         let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
-        own.push(StateHash { sequence: 10, hash: 5 }).unwrap();
+        own.push(StateHash { sequence: 10, form: 0, hash: 5 }).unwrap();
         check.take_own(id(2));
-        let verdict = |hash| DivergenceVerdict { agreed_sequence: 0, differs: StateHash { sequence: 10, hash } };
+        let verdict =
+            |hash| DivergenceVerdict { agreed_sequence: 0, differs: StateHash { sequence: 10, form: 0, hash } };
         let mut hear = |from, hash| {
             assert!(check.receive(id(2), id(from), Some(id(1)), &DivergenceMessage::Verdict(verdict(hash)).to_bytes()));
             check.verdict
@@ -422,10 +455,12 @@ mod tests {
         let report = DivergenceMessage::Report(1..=2, hashes(&[(1, 2), (3, 4)]));
         let verdict = DivergenceMessage::Verdict(DivergenceVerdict {
             agreed_sequence: 4,
-            differs: StateHash { sequence: 8, hash: u64::MAX },
+            differs: StateHash { sequence: 8, form: 6, hash: u64::MAX },
         });
-        let full =
-            DivergenceMessage::Report(1..=u32::MAX, (1..=64).map(|sequence| StateHash { sequence, hash: 0 }).collect());
+        let full = DivergenceMessage::Report(
+            1..=u32::MAX,
+            (1..=64).map(|sequence| StateHash { sequence, form: sequence, hash: 0 }).collect(),
+        );
         for said in [DivergenceMessage::Report(3..=3, Vec::new()), report, verdict.clone(), full] {
             let bytes = said.to_bytes();
             assert_eq!(DivergenceMessage::from_bytes(&bytes), Some(said.clone()));
@@ -433,8 +468,8 @@ mod tests {
                 assert_eq!(DivergenceMessage::from_bytes(&bytes[..length]), None, "{said:?} cut to {length}");
             }
             assert_eq!(DivergenceMessage::from_bytes(&[&bytes[..], &[0]].concat()), None);
-            assert_eq!(DivergenceMessage::from_bytes(&[&[2], &bytes[1..]].concat()), None, "another version");
-            assert_eq!(DivergenceMessage::from_bytes(&[&[1, 3], &bytes[2..]].concat()), None, "something else");
+            assert_eq!(DivergenceMessage::from_bytes(&[&[1], &bytes[1..]].concat()), None, "another version");
+            assert_eq!(DivergenceMessage::from_bytes(&[&[VERSION, 3], &bytes[2..]].concat()), None, "something else");
         }
         let wrong = |each: &[(u64, u64)]| {
             assert_eq!(DivergenceMessage::from_bytes(&DivergenceMessage::Report(1..=2, hashes(each)).to_bytes()), None)
@@ -453,7 +488,7 @@ mod tests {
         late[2] = 8;
         assert_eq!(DivergenceMessage::from_bytes(&late), None, "agreed behind where it differs");
         let mut check = DivergenceCheck::new(id(1), None, Mailbox::new(1));
-        assert!(!check.receive(id(1), id(2), None, &[1, 1, 200]));
+        assert!(!check.receive(id(1), id(2), None, &[VERSION, 1, 200]));
         assert!(check.reports.is_empty());
     }
 }
