@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[derive(Serialize, Deserialize, crate::Message)]
-    struct Booked(u64);
+    pub struct Booked(u64);
 
     mod other {
         use super::*;
