@@ -95,7 +95,7 @@ impl<R: Request> Future for Call<R> {
             if !ending.is_unhandled() {
                 return Poll::Ready(result_of::<R>(ending));
             }
-            *explaining = Some(Explaining::new::<R>(RequestKind::Command, call, ending));
+            *explaining = Some(Box::new(Explaining::new::<R>(RequestKind::Command, call, ending)));
         }
         let Some(explaining) = explaining else { unreachable!("it is there") };
         explaining.poll::<R>(context).map(result::<R>)

@@ -26,13 +26,13 @@ pub(super) struct Explained {
 impl Explaining {
     /// `call` has ended with `ending`.
     #[cold]
-    pub fn new<R: Request>(kind: RequestKind, call: &UntypedCall, ending: Ending) -> Box<Self> {
+    pub fn new<R: Request>(kind: RequestKind, call: &UntypedCall, ending: Ending) -> Self {
         let wait_max = call.left().min(DESCRIPTION_WITHIN);
         let encoded = encode(&describe::<R>(kind));
         let of_query = CallKind::Query { after: 0, wait_max };
         let mut query = UntypedCall::new(call.client(), of_query, MessageType::typed::<Describe>(), encoded);
         query.within(wait_max);
-        Box::new(Self { kind, query, ending })
+        Self { kind, query, ending }
     }
 
     fn end<R: Request>(&mut self, ended: Result<Ending, Refused>) -> Explained {
@@ -46,7 +46,7 @@ impl Explaining {
     }
 
     /// Blocks until the end.
-    pub fn wait<R: Request>(mut self: Box<Self>) -> Explained {
+    pub fn wait<R: Request>(mut self) -> Explained {
         let ended = self.query.wait();
         self.end::<R>(ended)
     }

@@ -100,7 +100,7 @@ impl<Q: Request> Future for Query<Q> {
             if !ending.is_unhandled() {
                 return Poll::Ready(query_result_of::<Q>(ending));
             }
-            *explaining = Some(Explaining::new::<Q>(RequestKind::Query, call, ending));
+            *explaining = Some(Box::new(Explaining::new::<Q>(RequestKind::Query, call, ending)));
         }
         let Some(explaining) = explaining else { unreachable!("it is there") };
         explaining.poll::<Q>(context).map(result::<Q>)
