@@ -107,22 +107,18 @@ impl MemberAssembly<'_> {
         let journal = self.journal(opened.journal, cursor, &waker, (pending_checkpoint, ballot))?;
         let state_writer =
             self.state_writer(&layout, &builder, identity, state_sequence, (syncer.clone(), watermarks.of_state))?;
-        let mut ingress = self.ingress(&builder, head, sequencer, writer)?.writing_state(state_writer);
+        let ingress = self.ingress(&builder, head, sequencer, writer)?.writing_state(state_writer);
+        let mut ingress = marking(ingress, service.as_deref());
         let wakers = (&waker, &builder.threads.waker(head.answering()));
         if let Some(transactions) = transactions_of(service.as_mut(), wakers, &builder, &layout) {
             ingress = ingress.with_speculative_execution(transactions);
-        }
-        // A member without a service handles no command.
-        if let Some(handled) = service.as_ref().map_or(Some(HandledCommands::default()), |it| it.handled_commands()) {
-            ingress = ingress.handling_only(handled);
         }
         if self.is_witness() {
             ingress.redirect_all();
         }
         ingress.follow(None);
         let ingress_shared = ingress.shared();
-        let shared = Arc::new(MemberShared::new(waker.clone()));
-        let hashes = Mailbox::new(HASHES_MAX);
+        let (shared, hashes) = (Arc::new(MemberShared::new(waker.clone())), Mailbox::new(HASHES_MAX));
         let transfer_context = TransferContext {
             member: member_id(config.member),
             layout: layout.clone(),
@@ -350,6 +346,14 @@ fn take_uncommitted(core: &mut MemberCore, committed: u64, last: u64) -> Result<
     core.journal.pass_over(length)?;
     core.proposed_bytes = 0;
     Ok(())
+}
+
+/// A member without a service handles no command.
+fn marking(ingress: Ingress, service: Option<&dyn MemberService>) -> Ingress {
+    match service.map_or_else(|| Some(HandledCommands::default()), MemberService::handled_commands) {
+        Some(handled) => ingress.handling_only(handled),
+        None => ingress,
+    }
 }
 
 fn transactions_of(
