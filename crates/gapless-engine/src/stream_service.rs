@@ -3,15 +3,16 @@
 
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Policy, Sink};
+use crate::handler_guard::HandlerRefusal;
 use crate::service::Service;
 use crate::sessions::{SessionEntry, StoredReply};
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules, SnapshotSchedule};
 use crate::{EngineError, snapshot};
 use gapless_agent::Waker;
 use gapless_agent::private_folder;
-use gapless_client::ClientError;
 use gapless_client::node::{NodeEvent, NodeLink, NodeState, PublisherOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_client::polled::MessageType;
+use gapless_client::{ClientError, QueryError};
 use gapless_schema::Encoding;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -274,6 +275,24 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// An error of the operating system.
     pub fn wait(&mut self, timeout: Duration) -> Result<(), EngineError> {
         Ok(self.node.wait(timeout)?)
+    }
+
+    /// Appends the answer to a query of the state after the last applied frame. `payload` is as
+    /// `gapless_message::contract::encode_request` writes it, the answer as `decode_answer` of that module reads it.
+    ///
+    /// # Errors
+    /// [`QueryError::Unhandled`] without a handler for these types; [`QueryError::Failed`] after a panic of the handler.
+    pub fn query(&self, message: MessageType, payload: &[u8], answer: &mut Vec<u8>) -> Result<(), QueryError> {
+        match self.fold.query(message.schema, message.encoding, payload, answer) {
+            Ok(()) | Err(HandlerRefusal::Typed(_)) => Ok(()),
+            Err(HandlerRefusal::Unhandled(reason) | HandlerRefusal::Undecodable(reason)) => {
+                Err(QueryError::Unhandled { reason })
+            }
+            Err(HandlerRefusal::Inadmissible(reason) | HandlerRefusal::Panicked(reason)) => {
+                Err(QueryError::Failed { reason })
+            }
+            Err(HandlerRefusal::Rejected(reject)) => Err(QueryError::Failed { reason: reject.text }),
+        }
     }
 
     /// Polls until `stopped` is set, sleeping without input, then stops.

@@ -1,6 +1,7 @@
 //! [`Host`]: place, options and program of a host.
 
 use crate::HostError;
+use crate::node::NodeHost;
 use crate::options::HostOptions;
 #[cfg(feature = "cqrs")]
 use crate::options::ProgramKind;
@@ -10,6 +11,7 @@ use crate::program::Aggregates;
 use crate::program::{FromFunction, FromInitial, OfState, Services};
 use crate::running::Running;
 use crate::started::Started;
+use gapless_client::{ClientError, StreamConfig};
 #[cfg(feature = "cluster")]
 use gapless_cluster::config::ClusterConfig;
 #[cfg(feature = "cqrs")]
@@ -23,6 +25,8 @@ use gapless_transport::Tier;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+const NO_NODE: &str = "only an event-sourced service can be a node of it; take Host::service";
 
 /// Builder of a host: first the place, then options, then the program.
 ///
@@ -95,6 +99,13 @@ impl Host {
     #[cfg(feature = "cluster")]
     pub fn member(file: impl Into<PathBuf>) -> Self {
         Self::of(Place::Member(file.into()))
+    }
+
+    /// A node of a stream of others, described by the stream's file. It reads all messages of the stream and publishes its
+    /// own, as often as the stream needs them: any number of instances with one [`Host::token`] give the stream each
+    /// message once. It connects, also again, by itself, and needs no sequencer at its start.
+    pub fn on_stream(file: impl Into<PathBuf>) -> Self {
+        Self::of(Place::Stream(file.into()))
     }
 
     /// The place named by one word: `memory`; a path that ends with `.toml`, the file of a cluster's member; else a
@@ -224,6 +235,24 @@ impl<K> Host<K> {
         self.with(|options| options.socket = Some(path))
     }
 
+    /// On a stream of others: identity of the service there, which its instances share, and keep over restarts.
+    pub fn token(self, token: u128) -> Self {
+        self.with(|options| options.token = Some(token))
+    }
+
+    /// On a stream of others: directory of this instance for snapshots and dead letters. Without one, each start replays
+    /// the stream from its first frame.
+    pub fn directory(self, directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        self.with(|options| options.directory = Some(directory))
+    }
+
+    /// On a stream of others: memory for published messages that are not known to be in the stream, bytes; 64 MiB by
+    /// default.
+    pub fn kept_bytes_max(self, bytes: usize) -> Self {
+        self.with(|options| options.kept_bytes_max = Some(bytes))
+    }
+
     fn with(mut self, set: impl FnOnce(&mut HostOptions)) -> Self {
         set(&mut self.options);
         self
@@ -245,6 +274,13 @@ impl Host<Services> {
             let config = ClusterConfig::load(file).map_err(EngineError::from)?;
             let mut start = move || Ok(Started::Member(Box::new(program.start_member(&options, &config)?)));
             return Running::watched(start()?, name, Box::new(start));
+        }
+        if let Place::Stream(file) = &place {
+            let link = StreamConfig::load(file).map_err(ClientError::from)?.link()?;
+            let Some(node) = program.start_node(link, options.on_stream()) else {
+                return Err(HostError::Refused { call: "start", place: name, reason: NO_NODE.to_owned() });
+            };
+            return Ok(Running::new(Started::Node(NodeHost::start(node?)?), name, false));
         }
         let has_manual_time = options.manual_time;
         let host = program.start(options.of_own_stream(&place))?;
@@ -276,6 +312,9 @@ impl Host<Aggregates> {
             let member = gapless_cqrs::member::CommandMember::start(model, bus_options, &config)?;
             return Ok(Running::new(Started::BusMember(Box::new(member)), name, false));
         }
+        if let Place::Stream(_) = &place {
+            return Err(HostError::Refused { call: "start", place: name, reason: NO_NODE.to_owned() });
+        }
         let has_manual_time = options.manual_time;
         let host = CommandHost::start(model, bus_options, options.of_own_stream(&place))?;
         Ok(Running::new(Started::Bus(Box::new(host)), name, has_manual_time))
@@ -289,7 +328,7 @@ impl Host<Aggregates> {
     pub fn start_polled(self, bus: &BusOptions) -> Result<DirectBus, HostError> {
         let Self { place, options, program: Aggregates { model, options: bus_options } } = self;
         if !matches!(place, Place::Memory | Place::Directory(_)) {
-            let reason = "a member has threads; take Host::start".to_owned();
+            let reason = "it has threads; take Host::start".to_owned();
             return Err(HostError::Refused { call: "start_polled", place: place.to_string(), reason });
         }
         options.check(&place, ProgramKind::Aggregates)?;

@@ -1,5 +1,5 @@
-//! One builder for all hosts: a service, a replicated state or aggregates, in memory, in a directory, or on a member of a
-//! cluster.
+//! One builder for all hosts: a service, a replicated state or aggregates, in memory, in a directory, on a member of a
+//! cluster, or as a node of a stream of others.
 //!
 //! | module | contents |
 //! |---|---|
@@ -7,6 +7,7 @@
 //! | [`running`] | [`Running`]: clients, status, snapshots, end |
 //! | `watcher` | starts a member again that has fetched another member's state, with the feature `cluster` |
 //! | `life` | phases of a running host, shared by its handles |
+//! | `node` | a service on a stream of others, and its thread |
 //! | [`program`] | [`Services`] and `Aggregates`: programs of a host |
 //! | `started` | a started host, whatever it runs |
 //! | `options` | options of a host, and the places that have them |
@@ -19,6 +20,7 @@
 pub mod error;
 pub mod host;
 mod life;
+mod node;
 mod options;
 mod place;
 pub mod program;

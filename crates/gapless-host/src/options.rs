@@ -3,7 +3,7 @@
 use crate::HostError;
 use crate::place::Place;
 use gapless_engine::store::StoreLimits;
-use gapless_engine::{Persistence, Policy, ServiceHostOptions, Threads};
+use gapless_engine::{Persistence, Policy, ServiceHostOptions, StreamServiceOptions, Threads};
 #[cfg(feature = "cluster")]
 use gapless_engine::{ReplicaOptions, StateOptions};
 use gapless_transport::Tier;
@@ -34,6 +34,15 @@ pub(crate) struct HostOptions {
     pub session_expiry: Option<Duration>,
     pub persistence: Option<Persistence>,
     pub socket: Option<Option<PathBuf>>,
+    pub token: Option<u128>,
+    pub directory: Option<PathBuf>,
+    pub kept_bytes_max: Option<usize>,
+}
+
+type Refused = (&'static str, &'static str);
+
+fn first_set<const N: usize>(table: [(&'static str, bool, &'static str); N]) -> Option<Refused> {
+    table.into_iter().find(|(_, is_set, _)| *is_set).map(|(option, _, reason)| (option, reason))
 }
 
 impl HostOptions {
@@ -44,7 +53,11 @@ impl HostOptions {
             Place::Directory(_) => None,
             #[cfg(feature = "cluster")]
             Place::Member(_) => self.refused_on_member(kind),
+            Place::Stream(_) => self.refused_on_stream(),
         });
+        if !matches!(place, Place::Stream(_)) {
+            refused.extend(self.refused_without_stream());
+        }
         let Some((option, reason)) = refused.into_iter().next() else { return Ok(()) };
         Err(HostError::Option { option, place: place.to_string(), reason: reason.to_owned() })
     }
@@ -61,7 +74,7 @@ impl HostOptions {
         Err(HostError::Option { option, place: place.to_string(), reason: reason.to_owned() })
     }
 
-    fn refused_by_program(&self, kind: ProgramKind) -> Vec<(&'static str, &'static str)> {
+    fn refused_by_program(&self, kind: ProgramKind) -> Vec<Refused> {
         let table = [
             (
                 "policy",
@@ -77,7 +90,7 @@ impl HostOptions {
         table.into_iter().filter(|(_, is_set, _)| *is_set).map(|(option, _, reason)| (option, reason)).collect()
     }
 
-    fn refused_in_memory(&self) -> Option<(&'static str, &'static str)> {
+    fn refused_in_memory(&self) -> Option<Refused> {
         if self.tier.is_some_and(|tier| tier != Tier::Memory) {
             return Some(("tier", "nothing is kept; take Host::in_directory for a durable host"));
         }
@@ -85,9 +98,9 @@ impl HostOptions {
     }
 
     #[cfg(feature = "cluster")]
-    fn refused_on_member(&self, kind: ProgramKind) -> Option<(&'static str, &'static str)> {
+    fn refused_on_member(&self, kind: ProgramKind) -> Option<Refused> {
         let has_snapshots = self.snapshot_every.is_some() || self.snapshot_on_stop.is_some();
-        let table = [
+        first_set([
             ("tier", self.tier.is_some(), "set `cluster.tier` in the files of all members"),
             (
                 "manual_time",
@@ -110,8 +123,36 @@ impl HostOptions {
                 has_snapshots && !matches!(kind, ProgramKind::Service | ProgramKind::State),
                 "aggregates are loaded from the whole stream, so no snapshot may replace it; leave it out",
             ),
-        ];
-        table.into_iter().find(|(_, is_set, _)| *is_set).map(|(option, _, reason)| (option, reason))
+        ])
+    }
+
+    fn refused_on_stream(&self) -> Option<Refused> {
+        const SEQUENCER: &str = "the stream's sequencer decides it; leave it out";
+        first_set([
+            ("tier", self.tier.is_some(), SEQUENCER),
+            (
+                "manual_time",
+                self.manual_time,
+                "the time is the sequencer's clock; test timers with Host::in_memory or Host::in_directory",
+            ),
+            ("threads", self.threads.is_some(), "it has one thread; leave it out"),
+            ("window_bytes", self.window_bytes.is_some(), SEQUENCER),
+            ("frame_length_max", self.frame_length_max.is_some(), SEQUENCER),
+            ("frames_per_poll_max", self.frames_per_poll_max.is_some(), "it has one thread; leave it out"),
+            ("session_expiry", self.session_expiry.is_some(), SEQUENCER),
+            ("persistence", self.persistence.is_some(), SEQUENCER),
+            ("socket", self.socket.is_some(), "it takes no commands; leave it out"),
+            ("token", self.token.is_none(), "all instances of the service need the same one, and others another one"),
+        ])
+    }
+
+    fn refused_without_stream(&self) -> Option<Refused> {
+        const STREAM: &str = "only a node of a stream of others has it, Host::on_stream; leave it out";
+        first_set([
+            ("token", self.token.is_some(), STREAM),
+            ("directory", self.directory.is_some(), STREAM),
+            ("kept_bytes_max", self.kept_bytes_max.is_some(), STREAM),
+        ])
     }
 
     pub fn of_own_stream(self, place: &Place) -> ServiceHostOptions {
@@ -134,6 +175,19 @@ impl HostOptions {
             manual_time: self.manual_time,
             frames_per_poll_max: self.frames_per_poll_max,
             directory: default.directory,
+        }
+    }
+
+    /// The token must have been checked.
+    pub fn on_stream(self) -> StreamServiceOptions {
+        let default = StreamServiceOptions::new(self.token.unwrap_or_default());
+        StreamServiceOptions {
+            directory: self.directory,
+            snapshot_interval_frames: self.snapshot_every.unwrap_or(default.snapshot_interval_frames),
+            snapshot_on_stop: self.snapshot_on_stop.unwrap_or(default.snapshot_on_stop),
+            policy: self.policy.unwrap_or(default.policy),
+            kept_bytes_max: self.kept_bytes_max.unwrap_or(default.kept_bytes_max),
+            token: default.token,
         }
     }
 

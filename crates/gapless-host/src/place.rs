@@ -10,6 +10,8 @@ pub(crate) enum Place {
     /// File of a cluster's member.
     #[cfg(feature = "cluster")]
     Member(PathBuf),
+    /// File of a stream of others.
+    Stream(PathBuf),
 }
 
 impl fmt::Display for Place {
@@ -19,6 +21,7 @@ impl fmt::Display for Place {
             Self::Directory(directory) => write!(f, "in directory {}", directory.display()),
             #[cfg(feature = "cluster")]
             Self::Member(file) => write!(f, "on the member of {}", file.display()),
+            Self::Stream(file) => write!(f, "on the stream of {}", file.display()),
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Programs of a host: [`Services`], and `Aggregates` with the feature `cqrs`.
 
 use crate::HostError;
+use crate::node::NodeService;
 #[cfg(feature = "cluster")]
 use crate::options::HostOptions;
 use crate::options::ProgramKind;
+use gapless_client::node::AnyLink;
 #[cfg(feature = "cluster")]
 use gapless_cluster::config::ClusterConfig;
 #[cfg(feature = "cluster")]
 use gapless_engine::Replica;
 use gapless_engine::store::Store;
-use gapless_engine::{Service, ServiceHost, ServiceHostOptions, StateService};
+use gapless_engine::{Service, ServiceHost, ServiceHostOptions, StateService, StreamService, StreamServiceOptions};
 #[cfg(feature = "cluster")]
 use gapless_message::state;
 use gapless_message::state::State;
@@ -25,11 +27,23 @@ pub struct Aggregates {
     pub(crate) options: gapless_cqrs::CommandHostOptions,
 }
 
+type Node = Box<dyn NodeService>;
+
+fn node_of<S: Service>(service: S, link: AnyLink, options: StreamServiceOptions) -> Result<Node, HostError> {
+    Ok(Box::new(StreamService::new(service, link, options)?))
+}
+
 /// Starts services of one type, as often as a member needs.
 pub(crate) trait Program: Send {
     fn kind(&self) -> ProgramKind;
 
     fn start(&mut self, options: ServiceHostOptions) -> Result<ServiceHost, HostError>;
+
+    /// `None`: the program cannot be a node.
+    ///
+    /// # Errors
+    /// The directory of the node cannot be read, or its snapshot cannot be used.
+    fn start_node(&mut self, link: AnyLink, options: StreamServiceOptions) -> Option<Result<Node, HostError>>;
 
     #[cfg(feature = "cluster")]
     fn start_member(&mut self, options: &HostOptions, config: &ClusterConfig) -> Result<Replica, HostError>;
@@ -67,6 +81,11 @@ impl<S: Service + State> Program for FromInitial<S> {
         Ok(ServiceHost::start(initial, options)?)
     }
 
+    fn start_node(&mut self, link: AnyLink, options: StreamServiceOptions) -> Option<Result<Node, HostError>> {
+        let initial = self.initial.take().expect("a node starts once");
+        Some(node_of(initial, link, options))
+    }
+
     #[cfg(feature = "cluster")]
     fn start_member(&mut self, options: &HostOptions, config: &ClusterConfig) -> Result<Replica, HostError> {
         Ok(Replica::start(self.make()?, options.of_replica(), config)?)
@@ -82,6 +101,10 @@ impl<S: Service, F: FnMut() -> S + Send> Program for FromFunction<F> {
 
     fn start(&mut self, options: ServiceHostOptions) -> Result<ServiceHost, HostError> {
         Ok(ServiceHost::start((self.0)(), options)?)
+    }
+
+    fn start_node(&mut self, link: AnyLink, options: StreamServiceOptions) -> Option<Result<Node, HostError>> {
+        Some(node_of((self.0)(), link, options))
     }
 
     #[cfg(feature = "cluster")]
@@ -100,6 +123,10 @@ impl<S: StateService, F: Fn(&mut Store) -> S + Send + Sync + 'static> Program fo
     fn start(&mut self, options: ServiceHostOptions) -> Result<ServiceHost, HostError> {
         let make = Arc::clone(&self.0);
         Ok(ServiceHost::start_state(move |store| make(store), options)?)
+    }
+
+    fn start_node(&mut self, _: AnyLink, _: StreamServiceOptions) -> Option<Result<Node, HostError>> {
+        None
     }
 
     #[cfg(feature = "cluster")]

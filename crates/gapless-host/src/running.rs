@@ -2,6 +2,7 @@
 
 use crate::HostError;
 use crate::life::Life;
+use crate::node::NodeQuery;
 #[cfg(feature = "cqrs")]
 use crate::program::Aggregates;
 use crate::program::Services;
@@ -9,13 +10,15 @@ use crate::started::{Connection, Started};
 use crate::status::Status;
 #[cfg(feature = "cluster")]
 use crate::watcher::Watcher;
+use gapless_client::polled::MessageType;
 use gapless_client::shared::CallOptions;
-use gapless_client::{Client, ClientOptions, PolledClient, blocking};
+use gapless_client::{Client, ClientError, ClientOptions, PolledClient, QueryError, blocking};
 #[cfg(feature = "cqrs")]
 use gapless_cqrs::{
     BusOptions, CommandBus, CommandCounters, DeletionError, DeletionReport, EventFilter, EventReader, FoundEvents,
     Position,
 };
+use gapless_message::{Request, contract};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,12 +111,14 @@ impl<K> Running<K> {
     ///
     /// # Errors
     /// [`HostError::Client`] if there is too little memory, or no member accepts; [`HostError::Stopped`] and
-    /// [`HostError::Ended`] after the end; [`HostError::Refused`] on a witness that no member was connected to.
+    /// [`HostError::Ended`] after the end; [`HostError::Refused`] on a node, and on a witness that no member was connected
+    /// to.
     pub fn polled_client(&self, options: ClientOptions) -> Result<PolledClient, HostError> {
         match self.connection(&options)? {
             Connection::Own(client) => Ok(*client),
             #[cfg(feature = "cluster")]
             Connection::Members(addresses) => Ok(PolledClient::connect_any(&addresses.all, options)?),
+            Connection::None => Err(self.refused("polled_client", "a node takes no commands; publish to its stream")),
         }
     }
 
@@ -146,6 +151,25 @@ impl<K> Running<K> {
         }
     }
 
+    /// Asks the service of a node, which no client can reach; answered within 20 ms, after the last handled frame.
+    ///
+    /// # Errors
+    /// As for the query of a client; [`QueryError::Unavailable`] after the end, and elsewhere, where clients ask.
+    pub fn query<Q: Request>(&self, query: &Q) -> Result<Q::Reply, QueryError<Q::Refusal>> {
+        let mut payload = Vec::new();
+        contract::encode_request(query, &mut payload).map_err(|error| ClientError::Encode(error.to_string()))?;
+        let query = NodeQuery { message: MessageType::typed::<Q>(), payload };
+        let unavailable = |reason: String| QueryError::Unavailable { reason };
+        let answered = self.with(|started| started.query(query)).map_err(|error| unavailable(error.to_string()))?;
+        let clients = || self.refused("query", "its clients ask it: take Running::client").to_string();
+        let answer = answered.ok_or_else(|| unavailable(clients()))?.map_err(QueryError::with_refusal)?;
+        match contract::decode_answer::<Q>(&answer) {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(refusal)) => Err(QueryError::Refused(refusal)),
+            Err(error) => Err(QueryError::Failed { reason: error.to_string() }),
+        }
+    }
+
     /// Phase, role and sequences; never waits for the host.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -157,7 +181,7 @@ impl<K> Running<K> {
     ///
     /// # Errors
     /// [`HostError::Engine`] in memory, or if it cannot be written; [`HostError::Refused`] with the reason of a member:
-    /// a witness, a member with aggregates, another snapshot in progress; the host has ended.
+    /// a witness, a member with aggregates, another snapshot in progress; of a node; the host has ended.
     pub fn snapshot(&self) -> Result<u64, HostError> {
         let taken = self.with(Started::snapshot)??;
         taken.map_err(|reason| self.refused("snapshot", &reason))
@@ -199,7 +223,7 @@ impl<K> Running<K> {
     }
 
     /// Handles the accepted commands, writes a final snapshot unless configured otherwise, and ends; a leader hands over
-    /// first. Returns the last sequence. For handles of a stopped host it returns the same.
+    /// first, and a node waits up to 2 s for its messages to be in the stream. Returns the last sequence. For handles of a stopped host it returns the same.
     ///
     /// # Errors
     /// [`HostError::Ended`]: the host failed, before or during the stop.

@@ -1,10 +1,11 @@
 //! [`Started`]: a started host, whatever it runs.
 
 use crate::HostError;
+use crate::node::{NodeHost, NodeQuery};
 use crate::status::{Phase, Role, Status};
 #[cfg(feature = "cluster")]
 use gapless_client::polled::TCP_PREFIX;
-use gapless_client::{ClientOptions, PolledClient};
+use gapless_client::{ClientOptions, PolledClient, QueryError};
 #[cfg(feature = "cluster")]
 use gapless_cluster::consensus::MemberRole;
 #[cfg(feature = "cluster")]
@@ -28,18 +29,22 @@ pub(crate) enum Started {
     Bus(Box<CommandHost>),
     #[cfg(all(feature = "cqrs", feature = "cluster"))]
     BusMember(Box<CommandMember>),
+    Node(NodeHost),
 }
 
 enum Stream<'a> {
     Own(&'a ServiceHost),
     #[cfg(feature = "cluster")]
     Member(&'a gapless_engine::Replica),
+    Others(&'a NodeHost),
 }
 
 /// Way of a client to the service.
 pub(crate) enum Connection {
     /// Within this process.
     Own(Box<PolledClient>),
+    /// A node takes no commands.
+    None,
     #[cfg(feature = "cluster")]
     Members(MemberAddresses),
 }
@@ -67,6 +72,7 @@ impl Started {
             Self::Bus(host) => Stream::Own(host.service()),
             #[cfg(all(feature = "cqrs", feature = "cluster"))]
             Self::BusMember(member) => Stream::Member(member.replica()),
+            Self::Node(node) => Stream::Others(node),
         }
     }
 
@@ -75,13 +81,14 @@ impl Started {
             Stream::Own(host) => host.failure(),
             #[cfg(feature = "cluster")]
             Stream::Member(replica) => replica.failure(),
+            Stream::Others(node) => node.failure(),
         }
     }
 
     /// Returns whether it has stopped with another member's state, from which the next start continues.
     pub fn must_start_again(&self) -> bool {
         match self.stream() {
-            Stream::Own(_) => false,
+            Stream::Own(_) | Stream::Others(_) => false,
             #[cfg(feature = "cluster")]
             Stream::Member(replica) => replica.failure().is_some() && replica.must_start_again(),
         }
@@ -92,6 +99,7 @@ impl Started {
             Stream::Own(host) => Ok(Connection::Own(Box::new(host.connect(options.clone())?))),
             #[cfg(feature = "cluster")]
             Stream::Member(replica) => Ok(Connection::Members(addresses_of(replica))),
+            Stream::Others(_) => Ok(Connection::None),
         }
     }
 
@@ -129,6 +137,12 @@ impl Started {
                     _ => Role::Follower,
                 };
             }
+            Stream::Others(node) => {
+                (status.role, status.recovered, status.dead_letters) =
+                    (Role::Node, node.recovered(), node.dead_letter_count());
+                status.handled = node.handled();
+                status.released = status.handled;
+            }
         }
         status
     }
@@ -145,6 +159,9 @@ impl Started {
             // Also writes the sequencer's state, so that retention may delete the frames before both.
             #[cfg(feature = "cluster")]
             Stream::Member(replica) => Ok(replica.member().shared().snapshot(&|| replica.failure().is_some())),
+            Stream::Others(_) => {
+                Ok(Err("a node takes one every Host::snapshot_every frames, and at its stop".to_owned()))
+            }
         }
     }
 
@@ -154,6 +171,7 @@ impl Started {
             Stream::Own(host) => host.advance(by).map_err(|error| Some(error.into())),
             #[cfg(feature = "cluster")]
             Stream::Member(_) => Err(None),
+            Stream::Others(_) => Err(None),
         }
     }
 
@@ -172,6 +190,15 @@ impl Started {
                     None => Err("the member does not answer; ask again".to_owned()),
                 })
             }
+            Stream::Others(_) => Ok(Err("a stream of others has no versions of its readers".to_owned())),
+        }
+    }
+
+    /// `None`: not a node.
+    pub fn query(&self, query: NodeQuery) -> Option<Result<Vec<u8>, QueryError>> {
+        match self {
+            Self::Node(node) => Some(node.query(query)),
+            _ => None,
         }
     }
 
@@ -184,6 +211,7 @@ impl Started {
             Self::Bus(host) => host.stop()?,
             #[cfg(all(feature = "cqrs", feature = "cluster"))]
             Self::BusMember(member) => member.stop()?,
+            Self::Node(node) => node.stop()?,
         })
     }
 }

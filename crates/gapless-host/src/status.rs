@@ -23,6 +23,8 @@ pub enum Role {
     Follower,
     /// Member that votes and runs no service.
     Witness,
+    /// Node of a stream of others.
+    Node,
 }
 
 /// State of a host; after its end the last one known. Role and leader of a member are up to 20 ms old.
@@ -32,14 +34,15 @@ pub struct Status {
     pub role: Role,
     /// Number of the leading member; `None` for a host with a stream of its own, and while there is no leader.
     pub leader: Option<u64>,
+    /// `memory` on a node; its stream's status has the tier.
     pub tier: Tier,
-    /// Last sequence that has reached the tier.
+    /// Last sequence that has reached the tier; on a node that it has handled.
     pub released: u64,
     /// Last sequence that the program has handled; 0 on a witness.
     pub handled: u64,
-    /// Recovery of the last start; empty on a witness.
+    /// Recovery of the last start; empty on a witness, only the snapshot on a node.
     pub recovered: RecoverySummary,
-    /// Commands that no handler took, since the last start.
+    /// Commands that no handler took, since the last start; on a node messages that a handler refused.
     pub dead_letters: u64,
     /// Hash of a replicated state after `handled`, equal on all members there.
     pub state_hash: Option<u64>,

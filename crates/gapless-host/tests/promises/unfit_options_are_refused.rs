@@ -45,6 +45,37 @@ fn member_names_the_key_of_its_file() {
 }
 
 #[test]
+fn node_leaves_much_to_its_sequencer() {
+    let host = || Host::on_stream("stream.toml").token(1);
+    let table: [(Set, &str, &str); 9] = [
+        (|host| host.tier(Tier::Sync), "tier", "sequencer"),
+        (Host::manual_time, "manual_time", "Host::in_memory"),
+        (|host| host.threads(Threads::default()), "threads", "one thread"),
+        (|host| host.window_bytes(1 << 20), "window_bytes", "sequencer"),
+        (|host| host.frame_length_max(1024), "frame_length_max", "sequencer"),
+        (|host| host.frames_per_poll_max(1), "frames_per_poll_max", "one thread"),
+        (|host| host.session_expiry(Duration::from_secs(1)), "session_expiry", "sequencer"),
+        (|host| host.persistence(Persistence::default()), "persistence", "sequencer"),
+        (|host| host.socket(PathBuf::from("socket")), "socket", "no commands"),
+    ];
+    for (set, option, advice) in table {
+        check(set(host()).service(Sum::default()).start(), option, advice);
+    }
+    check(Host::on_stream("stream.toml").service(Sum::default()).start(), "token", "all instances");
+    let table: [(Set, &str); 3] = [
+        (|host| host.token(1), "token"),
+        (|host| host.directory("data"), "directory"),
+        (|host| host.kept_bytes_max(1 << 20), "kept_bytes_max"),
+    ];
+    let files = Files::new(&["full"], "");
+    for (set, option) in table {
+        check(set(Host::in_memory()).service(Sum::default()).start(), option, "Host::on_stream");
+        check(set(files.host(1)).service(Sum::default()).start(), option, "Host::on_stream");
+        check(set(Host::in_memory()).aggregates(model()).start_polled(&BusOptions::default()), option, "on_stream");
+    }
+}
+
+#[test]
 fn memory_has_no_durability() {
     check(Host::in_memory().tier(Tier::Journal).service(Sum::default()).start(), "tier", "Host::in_directory");
     let persistence = Persistence::default();

@@ -1,8 +1,10 @@
 //! The matching service: a fold of the stream, so that its instances agree without communication.
 
 use super::book::{Book, Fill};
+use super::fingerprint::Fingerprint;
 use super::messages::{
-    Accepted, CancelOrder, Cancelled, Closed, Finished, NewOrder, Reason, Said, Side, Trade, entry_of,
+    Accepted, AskStanding, CancelOrder, Cancelled, Closed, Finished, NewOrder, Reason, Said, Side, Standing, Trade,
+    entry_of,
 };
 use super::options::ENTRIES;
 use gapless::prelude::*;
@@ -125,6 +127,23 @@ impl Market {
                 resting_quantity: self.book.quantity(),
                 book_fingerprint: self.book.fingerprint(),
             }));
+        }
+    }
+
+    #[query]
+    fn standing(&self, _: AskStanding) -> Standing {
+        let (mut bytes, mut state) = (Vec::new(), Fingerprint::default());
+        self.snapshot(&mut bytes);
+        bytes.into_iter().for_each(|byte| state.add(byte.into()));
+        Standing {
+            is_closed: self.is_closed(),
+            requests: self.requests,
+            trades: self.trades,
+            orders: self.book.len() as u64,
+            resting: self.book.quantity(),
+            book: self.book.fingerprint(),
+            state: state.value(),
+            positions: self.positions.iter().map(|position| (position.shares, position.cash)).collect(),
         }
     }
 }

@@ -88,6 +88,26 @@ pub struct Closed {
     pub book_fingerprint: u64,
 }
 
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = Standing)]
+pub struct AskStanding;
+
+/// State of an instance.
+#[derive(Serialize, Deserialize, Message)]
+pub struct Standing {
+    pub is_closed: bool,
+    pub requests: u64,
+    pub trades: u64,
+    /// Resting orders, and their quantity.
+    pub orders: u64,
+    pub resting: u64,
+    /// Fingerprints.
+    pub book: u64,
+    pub state: u64,
+    /// Shares and cash of each entry node.
+    pub positions: Vec<(i64, i64)>,
+}
+
 pub const fn request(entry: u64, number: u64) -> u64 {
     entry << NUMBER_BITS | number
 }

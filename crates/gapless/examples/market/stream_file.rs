@@ -8,7 +8,7 @@ use gapless::prelude::*;
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 
-const NAME: &str = "stream.toml";
+pub const NAME: &str = "stream.toml";
 
 pub fn write(place: &Path, transport: Transport) -> Result<(), Failure> {
     let (name, network) = match transport {

@@ -1,7 +1,7 @@
 //! An instance of the matching service. All instances publish under one name, so that their common output is in the
 //! stream once, whichever of them lives.
 
-use super::messages::{Filled, Order};
+use super::messages::{AskTotals, Filled, Order, Totals};
 use super::{Failure, STREAM_FILE};
 use gapless::prelude::*;
 use gapless::state::State;
@@ -11,6 +11,7 @@ use std::time::Instant;
 
 const TOKEN: u128 = 0x6d61_7463_6869_6e67;
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Default, Serialize, Deserialize, State)]
 struct Matching {
@@ -29,28 +30,26 @@ impl Matching {
         self.quantity += quantity;
         context.publish(&Filled { entry, number, quantity: self.quantity });
     }
+
+    #[query]
+    fn totals(&self, _: AskTotals) -> Totals {
+        Totals { orders: self.orders.values().sum(), quantity: self.quantity }
+    }
 }
 
 pub fn run(number: u64, is_over: impl Fn() -> bool) -> Result<(), Failure> {
-    let mut options = StreamServiceOptions::new(TOKEN);
-    options.directory = Some(format!("matching-{number}").into());
-    options.snapshot_interval_frames = Some(10_000);
-    let mut copy = StreamService::new(Matching::default(), StreamConfig::load(STREAM_FILE)?.link()?, options)?;
-    println!("matches from sequence {} on", copy.snapshot_sequence());
+    let host = Host::on_stream(STREAM_FILE).token(TOKEN).directory(format!("matching-{number}")).snapshot_every(10_000);
+    let host = host.service(Matching::default()).start()?;
+    println!("matches from sequence {} on", host.status().recovered.snapshot_sequence);
     let mut line_due = Instant::now();
     while !is_over() {
-        if copy.poll(256)? == 0 {
-            copy.wait(Duration::from_millis(5))?;
-        }
         if line_due.elapsed() >= LINE_INTERVAL {
             line_due = Instant::now();
-            let Matching { orders, quantity } = copy.service();
-            println!(
-                "{} orders, quantity {quantity}, at sequence {}",
-                orders.values().sum::<u64>(),
-                copy.last_sequence()
-            );
+            let Totals { orders, quantity } = host.query(&AskTotals)?;
+            println!("{orders} orders, quantity {quantity}, at sequence {}", host.status().handled);
         }
+        std::thread::sleep(LOOK_INTERVAL);
     }
-    Ok(copy.stop()?)
+    host.stop()?;
+    Ok(())
 }

@@ -16,3 +16,14 @@ pub struct Filled {
     /// Of all orders so far.
     pub quantity: u64,
 }
+
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = Totals)]
+pub struct AskTotals;
+
+/// Of all entries.
+#[derive(Serialize, Deserialize, Message)]
+pub struct Totals {
+    pub orders: u64,
+    pub quantity: u64,
+}

@@ -1,0 +1,223 @@
+//! [`NodeHost`]: a service on a stream of others, and the thread that polls it. Queries of other threads are answered
+//! between frames.
+
+use crate::HostError;
+use gapless_agent::AgentFailure;
+use gapless_client::QueryError;
+use gapless_client::node::NodeLink;
+use gapless_client::polled::MessageType;
+use gapless_engine::recovery::RecoverySummary;
+use gapless_engine::{EngineError, Service, StreamService};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const FRAMES_PER_POLL: usize = 256;
+/// Longest sleep, and so the longest wait of a query and of a stop.
+const SLEEP_MAX: Duration = Duration::from_millis(20);
+/// Empty polls until the thread yields, and until it sleeps.
+const SPINS: u32 = 2_000;
+const YIELDS: u32 = 2_200;
+/// Longest wait of a stop for published messages to be in the stream.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A service of any type on its node.
+pub(crate) trait NodeService: Send {
+    fn poll(&mut self) -> Result<usize, EngineError>;
+    fn wait(&mut self) -> Result<(), EngineError>;
+    fn query(&self, query: &NodeQuery) -> Result<Vec<u8>, QueryError>;
+    fn last_sequence(&self) -> u64;
+    fn snapshot_sequence(&self) -> u64;
+    fn dead_letter_count(&self) -> u64;
+    /// Published messages that are not known to be in the stream.
+    fn in_flight(&self) -> usize;
+    fn stop(self: Box<Self>) -> Result<(), EngineError>;
+}
+
+impl<S: Service, L: NodeLink> NodeService for StreamService<S, L> {
+    fn poll(&mut self) -> Result<usize, EngineError> {
+        Self::poll(self, FRAMES_PER_POLL)
+    }
+
+    fn wait(&mut self) -> Result<(), EngineError> {
+        Self::wait(self, SLEEP_MAX)
+    }
+
+    fn query(&self, query: &NodeQuery) -> Result<Vec<u8>, QueryError> {
+        let mut answer = Vec::new();
+        Self::query(self, query.message, &query.payload, &mut answer)?;
+        Ok(answer)
+    }
+
+    fn last_sequence(&self) -> u64 {
+        Self::last_sequence(self)
+    }
+
+    fn snapshot_sequence(&self) -> u64 {
+        Self::snapshot_sequence(self)
+    }
+
+    fn dead_letter_count(&self) -> u64 {
+        Self::dead_letter_count(self)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.node().in_flight()
+    }
+
+    fn stop(self: Box<Self>) -> Result<(), EngineError> {
+        Self::stop(*self)
+    }
+}
+
+pub(crate) struct NodeQuery {
+    pub message: MessageType,
+    pub payload: Vec<u8>,
+}
+
+struct WaitingQuery {
+    query: NodeQuery,
+    answer: Sender<Result<Vec<u8>, QueryError>>,
+}
+
+#[derive(Default)]
+struct NodeProgress {
+    is_stopped: AtomicBool,
+    handled: AtomicU64,
+    dead_letters: AtomicU64,
+    failure: Mutex<Option<AgentFailure>>,
+}
+
+impl NodeProgress {
+    fn update(&self, service: &dyn NodeService) {
+        // Relaxed: numbers for reports.
+        self.handled.store(service.last_sequence(), Ordering::Relaxed);
+        self.dead_letters.store(service.dead_letter_count(), Ordering::Relaxed);
+    }
+
+    fn failure(&self) -> Option<EngineError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone().map(EngineError::Stopped)
+    }
+}
+
+/// Drop stops it, as [`NodeHost::stop`] does.
+pub(crate) struct NodeHost {
+    progress: Arc<NodeProgress>,
+    queries: Sender<WaitingQuery>,
+    snapshot_sequence: u64,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl NodeHost {
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(service: Box<dyn NodeService>) -> Result<Self, HostError> {
+        let progress = Arc::<NodeProgress>::default();
+        progress.update(&*service);
+        let snapshot_sequence = service.snapshot_sequence();
+        let (queries, waiting) = channel();
+        let of_thread = Arc::clone(&progress);
+        let thread = std::thread::Builder::new().name("gapless-node".to_owned());
+        let thread = thread.spawn(move || {
+            let run = || run(service, &of_thread, &waiting);
+            let ended = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("it panicked".into()));
+            if let Err(error) = ended {
+                let failure = AgentFailure::new("service", error);
+                tracing::error!(%failure, "the service on a stream has stopped");
+                *of_thread.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+            }
+        });
+        Ok(Self { progress, queries, snapshot_sequence, thread: Some(thread.map_err(HostError::Thread)?) })
+    }
+
+    pub fn failure(&self) -> Option<EngineError> {
+        self.progress.failure()
+    }
+
+    pub fn handled(&self) -> u64 {
+        self.progress.handled.load(Ordering::Relaxed)
+    }
+
+    pub fn dead_letter_count(&self) -> u64 {
+        self.progress.dead_letters.load(Ordering::Relaxed)
+    }
+
+    pub fn recovered(&self) -> RecoverySummary {
+        let sequence = self.snapshot_sequence;
+        RecoverySummary { snapshot_sequence: sequence, last_sequence: sequence, ..RecoverySummary::default() }
+    }
+
+    /// # Errors
+    /// The service refuses or fails the query, or has ended.
+    pub fn query(&self, query: NodeQuery) -> Result<Vec<u8>, QueryError> {
+        let (answer, answered) = channel();
+        // The thread drops the sender at its end, after it has kept its failure.
+        let gone = || {
+            let reason = self.failure().map_or_else(|| "the service has stopped".to_owned(), |error| error.to_string());
+            QueryError::Unavailable { reason }
+        };
+        self.queries.send(WaitingQuery { query, answer }).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())?
+    }
+
+    /// Returns the last handled sequence.
+    ///
+    /// # Errors
+    /// The service failed, before or during the stop.
+    pub fn stop(mut self) -> Result<u64, HostError> {
+        self.join();
+        self.failure().map_or_else(|| Ok(self.handled()), |failure| Err(failure.into()))
+    }
+
+    fn join(&mut self) {
+        // Pairs with the Acquire load of the thread.
+        self.progress.is_stopped.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // Panics are caught there.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for NodeHost {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+fn run(
+    mut service: Box<dyn NodeService>,
+    progress: &NodeProgress,
+    queries: &Receiver<WaitingQuery>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let mut empty = 0u32;
+    let mut deadline = None;
+    loop {
+        for WaitingQuery { query, answer } in queries.try_iter() {
+            // The asking thread may be gone.
+            let _ = answer.send(service.query(&query));
+        }
+        if progress.is_stopped.load(Ordering::Acquire) {
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + SETTLE_TIMEOUT);
+            // A final snapshot covers messages that only this process may have.
+            if service.in_flight() == 0 || Instant::now() > deadline {
+                break;
+            }
+        }
+        if service.poll()? > 0 {
+            progress.update(&*service);
+            empty = 0;
+            continue;
+        }
+        empty = empty.saturating_add(1);
+        match empty {
+            0..SPINS => std::hint::spin_loop(),
+            SPINS..YIELDS => std::thread::yield_now(),
+            _ => service.wait()?,
+        }
+    }
+    Ok(service.stop()?)
+}
