@@ -1,4 +1,4 @@
-//! `DirectBus`: a command bus without threads, for its one owner.
+//! `PolledBus`: a command bus without threads, for its one owner.
 
 use crate::bus::{
     AcceptedCommand, AnswerResult, Attempts, BusOptions, CommandBus, CommandQueue, Completion, QueuedCommand,
@@ -10,7 +10,7 @@ use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
 use crate::host::{
-    BusParts, BusReader, CommandCounters, CommandHostOptions, DeletionError, DeletionReport, HostError, bus_parts,
+    AggregateOptions, BusParts, BusReader, CommandCounters, DeletionError, DeletionReport, HostError, bus_parts,
     refuse_retention,
 };
 use crate::identity::{Position, TypeKey};
@@ -30,8 +30,8 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// call returns, and polls. Otherwise like a [`CommandHost`](crate::CommandHost).
 ///
 /// Outcomes arrive once they are as durable as the tier promises: in memory with the next turn, else once the journal
-/// is written or synced. Waiting calls include turns; an owner that never waits has to call [`DirectBus::turn`].
-pub struct DirectBus {
+/// is written or synced. Waiting calls include turns; an owner that never waits has to call [`PolledBus::turn`].
+pub struct PolledBus {
     host: EmbeddedHost,
     bus_reader: BusReader,
     queue: Arc<CommandQueue>,
@@ -67,7 +67,7 @@ pub struct Ticket<Reply, Refusal> {
     types: PhantomData<fn() -> (Reply, Refusal)>,
 }
 
-impl DirectBus {
+impl PolledBus {
     /// Recovers `stream.directory`, and starts; ignores options about threads and the socket. Helper threads inherit
     /// the caller's CPU affinity, so pin it afterwards.
     ///
@@ -75,7 +75,7 @@ impl DirectBus {
     /// An invalid model, senseless options, a directory in use, damage, too little memory.
     pub fn start(
         model: CommandModel,
-        options: CommandHostOptions,
+        options: AggregateOptions,
         stream: ServiceHostOptions,
         bus: &BusOptions,
     ) -> Result<Self, HostError> {
@@ -234,7 +234,7 @@ impl DirectBus {
         self.turn_by(EmbeddedHost::turn)
     }
 
-    /// [`DirectBus::turn`]; without work, sleeps for `most` at most.
+    /// [`PolledBus::turn`]; without work, sleeps for `most` at most.
     pub fn turn_or_sleep(&mut self, most: Duration) -> usize {
         let queue = Arc::clone(&self.queue);
         self.turn_by(|host| host.turn_or_sleep_unless(most, || queue.length() > 0))
@@ -476,7 +476,7 @@ fn outcome_of(reply: Result<&[u8], &str>) -> AnswerResult {
     }
 }
 
-impl Drop for DirectBus {
+impl Drop for PolledBus {
     fn drop(&mut self) {
         self.end();
     }

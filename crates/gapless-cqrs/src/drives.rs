@@ -3,9 +3,9 @@
 use crate::identity::ID_LENGTH_MAX;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler, TransferRefusal};
 use crate::{
-    AcceptedCommand, Aggregate as _, BusError, BusOptions, CommandBus, CommandCounters, CommandError, CommandHandler,
-    CommandHost, CommandHostOptions, CommandModel, DirectBus, Draft, EventReader, HandlerContext, HandlerError,
-    Message, Position, RetryPolicy, TypeKey,
+    AcceptedCommand, Aggregate as _, AggregateOptions, BusError, BusOptions, CommandBus, CommandCounters, CommandError,
+    CommandHandler, CommandHost, CommandModel, Draft, EventReader, HandlerContext, HandlerError, Message, PolledBus,
+    Position, RetryPolicy, TypeKey,
 };
 use gapless_engine::ServiceHostOptions;
 use gapless_testkit::random::rounds;
@@ -96,7 +96,7 @@ struct Pipelined {
 
 impl Drive for Pipelined {
     fn start_with(stream: ServiceHostOptions) -> Self {
-        let host = CommandHost::start(model(), CommandHostOptions::default(), stream).unwrap();
+        let host = CommandHost::start(model(), AggregateOptions::default(), stream).unwrap();
         let bus = host.bus(&BusOptions::default()).unwrap();
         Self { host, bus }
     }
@@ -134,7 +134,7 @@ impl Drive for Pipelined {
 
 impl HandleDrive for Pipelined {
     fn start(model: CommandModel) -> (Self, CommandBus) {
-        let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+        let host = CommandHost::start(model, AggregateOptions::default(), ServiceHostOptions::in_memory()).unwrap();
         let bus = host.bus(&BusOptions::default()).unwrap();
         (Self { host, bus: bus.clone() }, bus)
     }
@@ -148,11 +148,11 @@ impl HandleDrive for Pipelined {
     }
 }
 
-struct Direct(DirectBus);
+struct Direct(PolledBus);
 
 impl Drive for Direct {
     fn start_with(stream: ServiceHostOptions) -> Self {
-        Self(DirectBus::start(model(), CommandHostOptions::default(), stream, &BusOptions::default()).unwrap())
+        Self(PolledBus::start(model(), AggregateOptions::default(), stream, &BusOptions::default()).unwrap())
     }
 
     fn call<C: Message, R: Message, F: Message>(
@@ -195,8 +195,8 @@ struct DirectPolled {
 
 impl HandleDrive for DirectPolled {
     fn start(model: CommandModel) -> (Self, CommandBus) {
-        let options = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
-        let mut direct = DirectBus::start(model, options.0, options.1, &BusOptions { in_flight_max: 64 }).unwrap();
+        let options = (AggregateOptions::default(), ServiceHostOptions::in_memory());
+        let mut direct = PolledBus::start(model, options.0, options.1, &BusOptions { in_flight_max: 64 }).unwrap();
         let (bus, is_over) = (direct.handle(), Arc::new(AtomicBool::new(false)));
         let events = Some(direct.events(Position::default()));
         let over = Arc::clone(&is_over);
@@ -517,8 +517,8 @@ fn drives_resume_each_other() {
 #[test]
 fn direct_bus_keeps_last_outcomes() {
     let stream = ServiceHostOptions { session_expiry: Duration::from_millis(1), ..ServiceHostOptions::in_memory() };
-    let options = CommandHostOptions::default();
-    let mut bus = DirectBus::start(model(), options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
+    let options = AggregateOptions::default();
+    let mut bus = PolledBus::start(model(), options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
     // Sequences 1 and 2 are the session's opening and the command.
     gapless_testkit::wait::until("the session is closed", || {
@@ -546,8 +546,8 @@ fn direct_bus_keeps_last_outcomes() {
 
 #[test]
 fn send_within_times_out() {
-    let (options, stream) = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
-    let mut bus = DirectBus::start(model(), options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
+    let (options, stream) = (AggregateOptions::default(), ServiceHostOptions::in_memory());
+    let mut bus = PolledBus::start(model(), options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
     let handle = bus.handle();
     let send = move |within| handle.send_within(&Account::command(&1, &AccountCommand::Deposit(1)), within);

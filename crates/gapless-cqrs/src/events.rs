@@ -271,7 +271,7 @@ impl EventReader {
 
     /// Sleeps until a further frame is released, for `timeout` at most; returns whether there is one, perhaps without
     /// events. The journal of another process is polled every 10 ms. In vain on the thread that polls a
-    /// [`DirectBus`](crate::DirectBus).
+    /// [`PolledBus`](crate::PolledBus).
     ///
     /// # Errors
     /// [`ClientError::Closed`]: the host has stopped, and everything is read. An unreadable journal.

@@ -8,7 +8,7 @@
 //! | `drives` | tests of the promises of a bus, on each of its drives |
 //! | `simulated` | for the simulator: a command bus on a member that is polled, with the feature `cluster` |
 //! | `member` | `CommandMember`: a command bus on a member of a cluster, with the feature `cluster` |
-//! | [`direct`] | [`DirectBus`]: a command bus without threads, polled by its one owner |
+//! | [`direct`] | [`PolledBus`]: a command bus without threads, polled by its one owner |
 //! | [`host`] | [`CommandHost`]: a command bus and its stream, on one node |
 //! | `bare_writer` | the writer without a stream, for fuzzing |
 //! | [`fixture`] | given, when, then: tests of aggregates and models alone |
@@ -94,7 +94,7 @@ pub use bus::{AcceptedCommand, BusOptions, CommandBus, PendingOutcome, RetryPoli
 pub use decision_model::DecisionModel;
 pub use deleted::DeletedEvents;
 pub use derived::DerivedFiles;
-pub use direct::{DirectBus, Ticket};
+pub use direct::{PolledBus, Ticket};
 pub use directory::EventDirectory;
 pub use draft::Draft;
 pub use error::{BaseFileError, BusError, CommandError, IndexFileError, ModelError, TypesError};
@@ -106,7 +106,7 @@ pub use gapless_message as message;
 pub use gapless_message::headers::Headers;
 pub use gapless_message::{Message, MessageError};
 pub use handler::{CommandHandler, EventTags, ExecuteError, HandlerContext, HandlerError, Interruption};
-pub use host::{CommandCounters, CommandHost, CommandHostOptions, DeletionError, DeletionReport, HostError};
+pub use host::{AggregateOptions, CommandCounters, CommandHost, DeletionError, DeletionReport, HostError};
 pub use identifiers::{IdentifierLimits, time_ordered_identifier};
 pub use identity::{AggregateId, IdForm, Position, TypeKey};
 pub use interceptor::{DispatchInterceptor, DispatchedCommand, HandlerInterceptor, InterceptedCommand};

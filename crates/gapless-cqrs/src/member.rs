@@ -4,16 +4,14 @@ use crate::bus::{BusOptions, CommandBus};
 use crate::event_filter::EventFilter;
 use crate::events::EventReader;
 use crate::found_events::FoundEvents;
-use crate::host::{BusParts, BusReader, CommandCounters, CommandHostOptions, HostError, bus_parts};
+use crate::host::{AggregateOptions, BusParts, BusReader, CommandCounters, HostError, bus_parts};
 use crate::identity::Position;
 use crate::model::CommandModel;
 use gapless_agent::Now;
 use gapless_agent::progress::ProgressCounter;
-use gapless_client::PolledClient;
 use gapless_client::polled::ClientOptions;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::Replica;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Command bus on a cluster's member. The leader answers once a quorum has the events; a deposed one forgets aggregates
@@ -29,7 +27,7 @@ impl CommandMember {
     /// # Errors
     /// An invalid model; senseless options (snapshots would let events be deleted that the writer needs); a directory
     /// in use; damage; no threads; no port.
-    pub fn start(model: CommandModel, options: CommandHostOptions, config: &ClusterConfig) -> Result<Self, HostError> {
+    pub fn start(model: CommandModel, options: AggregateOptions, config: &ClusterConfig) -> Result<Self, HostError> {
         let BusParts { released, make_writer, bus_reader } = bus_parts(model, options)?;
         Ok(Self { replica: Replica::start_transactions(released, make_writer, config)?, bus_reader })
     }
@@ -41,7 +39,7 @@ impl CommandMember {
     /// The same as for [`CommandMember::start`].
     pub fn start_by_hand(
         model: CommandModel,
-        options: CommandHostOptions,
+        options: AggregateOptions,
         config: &ClusterConfig,
     ) -> Result<Self, HostError> {
         let BusParts { released, make_writer, bus_reader } = bus_parts(model, options)?;
@@ -62,17 +60,6 @@ impl CommandMember {
     /// There is too little memory.
     pub fn bus(&self, options: &BusOptions) -> Result<CommandBus, HostError> {
         Ok(CommandBus::over(self.replica.connect(ClientOptions::default())?, options)?)
-    }
-
-    /// A handle, connected to the leader among the members with sockets at `paths`.
-    ///
-    /// # Errors
-    /// No member accepts; too little memory or too few descriptors.
-    ///
-    /// # Panics
-    /// If `paths` is empty.
-    pub fn bus_of(paths: &[impl AsRef<Path>], options: &BusOptions) -> Result<CommandBus, HostError> {
-        Ok(CommandBus::over(PolledClient::connect_any(paths, ClientOptions::default())?, options)?)
     }
 
     /// All events released here, from a position on.
@@ -123,6 +110,7 @@ mod tests {
         AcceptedCommand, Aggregate, BusError, CommandError, CommandHandler, CommandHost, HandlerInterceptor,
         InterceptedCommand, PendingOutcome, RetryPolicy,
     };
+    use gapless_client::PolledClient;
     use gapless_client::stream_layout::StreamLayout;
     use gapless_cluster::consensus::{MemberId, MemberRole};
     use gapless_cluster::member::requests::{AdminCommand, AdminOutcome};
@@ -148,17 +136,17 @@ mod tests {
 
     struct Cluster {
         root: tempfile::TempDir,
-        options: CommandHostOptions,
+        options: AggregateOptions,
         members: Vec<Option<CommandMember>>,
         model: fn() -> CommandModel,
     }
 
     impl Cluster {
         fn start(model: fn() -> CommandModel) -> Self {
-            Self::start_with(model, CommandHostOptions::default())
+            Self::start_with(model, AggregateOptions::default())
         }
 
-        fn start_with(model: fn() -> CommandModel, options: CommandHostOptions) -> Self {
+        fn start_with(model: fn() -> CommandModel, options: AggregateOptions) -> Self {
             let root = tempfile::tempdir().unwrap();
             let members: String = (1..)
                 .zip(free_ports(3))
@@ -199,7 +187,9 @@ mod tests {
         }
 
         fn bus_with(&self, options: &BusOptions) -> CommandBus {
-            CommandMember::bus_of(&self.sockets(), options).unwrap()
+            let sockets =
+                self.sockets().iter().map(|socket| socket.display().to_string()).collect::<Vec<_>>().join(",");
+            CommandBus::connect(&sockets, options).unwrap()
         }
 
         fn stop(&mut self) {
@@ -322,11 +312,11 @@ mod tests {
         let start = || {
             let (model, stream) =
                 (CommandModel::new().aggregate::<Account>(), ServiceHostOptions::in_directory(directory.path()));
-            Some(CommandHost::start(model, CommandHostOptions::default(), stream).unwrap())
+            Some(CommandHost::start(model, AggregateOptions::default(), stream).unwrap())
         };
         let mut host = start();
         let socket = StreamLayout::new(directory.path()).node_socket();
-        let bus = CommandMember::bus_of(&[socket], &BusOptions::default()).unwrap();
+        let bus = CommandBus::connect(socket.to_str().unwrap(), &BusOptions::default()).unwrap();
         keeps_order(&bus, || {
             host.take().unwrap().stop().unwrap();
             host = start();
@@ -339,7 +329,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (model, stream) =
             (CommandModel::new().aggregate::<Account>(), ServiceHostOptions::in_directory(directory.path()));
-        let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+        let host = CommandHost::start(model, AggregateOptions::default(), stream).unwrap();
         let sockets = [StreamLayout::new(directory.path()).node_socket()];
         let options = ClientOptions { timeout: Duration::from_millis(500), ..ClientOptions::default() };
         let bus =
@@ -466,7 +456,7 @@ mod tests {
         let aggregates: u64 = variable.map_or(5_000_000, |count| count.parse().unwrap());
         for aggregates_max in [10_000, usize::MAX] {
             let model = || CommandModel::new().aggregate::<Account>();
-            let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+            let options = AggregateOptions { aggregates_max, ..AggregateOptions::default() };
             let cluster = Cluster::start_with(model, options);
             let bus = cluster.bus();
             let home = cluster.leader();

@@ -3,7 +3,7 @@
 
 use crate::draft::Draft;
 use crate::error::ModelError;
-use crate::host::{BusParts, CommandHostOptions, Threading, bus_parts_on};
+use crate::host::{AggregateOptions, BusParts, Threading, bus_parts_on};
 use crate::model::CommandModel;
 use gapless_client::polled::MessageType;
 use gapless_cluster::config::ClusterConfig;
@@ -20,7 +20,7 @@ use gapless_wire::Encoding;
 /// The model is invalid.
 pub fn member_service(
     model: CommandModel,
-    options: CommandHostOptions,
+    options: AggregateOptions,
     config: &ClusterConfig,
 ) -> Result<Box<dyn MemberService>, ModelError> {
     let BusParts { released, make_writer, .. } = bus_parts_on(Threading::InTurns, model, options)?;
@@ -32,7 +32,7 @@ pub fn member_service(
 /// # Panics
 /// Never: the empty model is valid.
 #[must_use]
-pub fn fold(options: CommandHostOptions) -> Fold {
+pub fn fold(options: AggregateOptions) -> Fold {
     let parts = bus_parts_on(Threading::InTurns, CommandModel::new(), options);
     fold_of_transactions(parts.expect("the empty model is one").released)
 }

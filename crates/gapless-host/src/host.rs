@@ -15,7 +15,7 @@ use gapless_client::{ClientError, StreamConfig};
 #[cfg(feature = "cluster")]
 use gapless_cluster::config::ClusterConfig;
 #[cfg(feature = "cqrs")]
-use gapless_cqrs::{BusOptions, CommandHost, CommandHostOptions, CommandModel, DirectBus};
+use gapless_cqrs::{AggregateOptions, BusOptions, CommandHost, CommandModel, PolledBus};
 #[cfg(feature = "cluster")]
 use gapless_engine::EngineError;
 use gapless_engine::store::{Store, StoreLimits};
@@ -157,7 +157,7 @@ impl Host {
     /// Runs aggregates and handlers on a command bus. The members of a cluster must have the same model and options.
     #[cfg(feature = "cqrs")]
     pub fn aggregates(self, model: CommandModel) -> Host<Aggregates> {
-        self.running(Aggregates { model, options: CommandHostOptions::default() })
+        self.running(Aggregates { model, options: AggregateOptions::default() })
     }
 
     fn running<K>(self, program: K) -> Host<K> {
@@ -291,7 +291,7 @@ impl Host<Services> {
 #[cfg(feature = "cqrs")]
 impl Host<Aggregates> {
     /// Limits of identifiers, and of aggregates and models in memory.
-    pub fn bus_options(mut self, options: CommandHostOptions) -> Self {
+    pub fn aggregate_options(mut self, options: AggregateOptions) -> Self {
         self.program.options = options;
         self
     }
@@ -325,7 +325,7 @@ impl Host<Aggregates> {
     /// # Errors
     /// As for [`Host::start`]; [`HostError::Option`] for options of threads, sockets and time;
     /// [`HostError::Refused`] on a member.
-    pub fn start_polled(self, bus: &BusOptions) -> Result<DirectBus, HostError> {
+    pub fn start_polled(self, bus: &BusOptions) -> Result<PolledBus, HostError> {
         let Self { place, options, program: Aggregates { model, options: bus_options } } = self;
         if !matches!(place, Place::Memory | Place::Directory(_)) {
             let reason = "it has threads; take Host::start".to_owned();
@@ -333,6 +333,6 @@ impl Host<Aggregates> {
         }
         options.check(&place, ProgramKind::Aggregates)?;
         options.check_polled(&place)?;
-        Ok(DirectBus::start(model, bus_options, options.of_own_stream(&place), bus)?)
+        Ok(PolledBus::start(model, bus_options, options.of_own_stream(&place), bus)?)
     }
 }

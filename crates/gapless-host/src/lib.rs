@@ -7,9 +7,9 @@
 //! | [`running`] | [`Running`]: clients, status, snapshots, end |
 //! | `watcher` | starts a member again that has fetched another member's state, with the feature `cluster` |
 //! | `life` | phases of a running host, shared by its handles |
-//! | `node` | a service on a stream of others, and its thread |
 //! | [`program`] | [`Services`] and `Aggregates`: programs of a host |
 //! | `started` | a started host, whatever it runs |
+//! | `node` | a service on a stream of others, and its thread |
 //! | `options` | options of a host, and the places that have them |
 //! | `place` | where a host keeps its stream |
 //! | [`status`] | [`Status`]: phase, role and sequences |

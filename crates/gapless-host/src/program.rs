@@ -24,7 +24,7 @@ pub struct Services(pub(crate) Box<dyn Program>);
 #[cfg(feature = "cqrs")]
 pub struct Aggregates {
     pub(crate) model: gapless_cqrs::CommandModel,
-    pub(crate) options: gapless_cqrs::CommandHostOptions,
+    pub(crate) options: gapless_cqrs::AggregateOptions,
 }
 
 type Node = Box<dyn NodeService>;

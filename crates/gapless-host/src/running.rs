@@ -10,6 +10,7 @@ use crate::started::{Connection, Started};
 use crate::status::Status;
 #[cfg(feature = "cluster")]
 use crate::watcher::Watcher;
+use gapless_agent::Counter;
 use gapless_client::polled::MessageType;
 use gapless_client::shared::CallOptions;
 use gapless_client::{Client, ClientError, ClientOptions, PolledClient, QueryError, blocking};
@@ -170,6 +171,16 @@ impl<K> Running<K> {
         }
     }
 
+    /// Adds a counter of the application, which `gapless counters` shows with those of the host.
+    ///
+    /// # Errors
+    /// [`HostError::Engine`] for a name that is taken, or without room; [`HostError::Refused`] on a node; the host has
+    /// ended.
+    pub fn add_counter(&self, name: &str) -> Result<Counter, HostError> {
+        let added = self.with(|started| started.add_counter(name))?;
+        added.ok_or_else(|| self.refused("add_counter", "a node has no counters"))?
+    }
+
     /// Phase, role and sequences; never waits for the host.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -275,8 +286,8 @@ impl Running<Aggregates> {
     ///
     /// # Errors
     /// As for [`Running::events`].
-    pub fn counters(&self) -> Result<CommandCounters, HostError> {
-        self.with(Started::counters)?.ok_or_else(|| self.refused("counters", WITNESS))
+    pub fn command_counters(&self) -> Result<CommandCounters, HostError> {
+        self.with(Started::counters)?.ok_or_else(|| self.refused("command_counters", WITNESS))
     }
 
     /// Deletes the events before a sequence for good, while commands go on. Aggregates keep state and version

@@ -3,6 +3,7 @@
 use crate::HostError;
 use crate::node::{NodeHost, NodeQuery};
 use crate::status::{Phase, Role, Status};
+use gapless_agent::Counter;
 #[cfg(feature = "cluster")]
 use gapless_client::polled::TCP_PREFIX;
 use gapless_client::{ClientOptions, PolledClient, QueryError};
@@ -192,6 +193,17 @@ impl Started {
             }
             Stream::Others(_) => Ok(Err("a stream of others has no versions of its readers".to_owned())),
         }
+    }
+
+    /// `None`: a node has none.
+    pub fn add_counter(&self, name: &str) -> Option<Result<Counter, HostError>> {
+        let counters = match self.stream() {
+            Stream::Own(host) => host.counters(),
+            #[cfg(feature = "cluster")]
+            Stream::Member(replica) => replica.member().stream().counters(),
+            Stream::Others(_) => return None,
+        };
+        Some(counters.add(name).map_err(|error| EngineError::from(error).into()))
     }
 
     /// `None`: not a node.

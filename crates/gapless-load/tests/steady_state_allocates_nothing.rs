@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
 use gapless::prelude::*;
+use gapless_engine::{ServiceHost, ServiceHostOptions};
 use gapless_load::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SbeSerial};
 use gapless_load::canonical::processor::Processor;
 use gapless_testkit::random::rounds;

@@ -13,7 +13,7 @@ use gapless_client::polled::MessageType;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cqrs::simulated;
 use gapless_cqrs::{
-    Aggregate, CommandHandler, CommandHostOptions, CommandModel, Creation, Decision as Deciding, HandlerContext,
+    Aggregate, AggregateOptions, CommandHandler, CommandModel, Creation, Decision as Deciding, HandlerContext,
     HandlerError, Headers, Message,
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -146,8 +146,8 @@ impl CommandHandler for TransferHandler {
     }
 }
 
-fn options() -> CommandHostOptions {
-    CommandHostOptions { aggregates_max: 4, index_entries_max: 40, ..CommandHostOptions::default() }
+fn options() -> AggregateOptions {
+    AggregateOptions { aggregates_max: 4, index_entries_max: 40, ..AggregateOptions::default() }
 }
 
 #[derive(Clone, Copy, Debug)]

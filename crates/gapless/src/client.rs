@@ -20,8 +20,8 @@
 //! # }
 //! const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 //!
-//! # let host = ServiceHost::start(Echo, ServiceHostOptions::in_memory())?;
-//! let mut client = host.connect(ClientOptions::default())?; // From another process: `PolledClient::connect(socket, …)`.
+//! # let host = Host::in_memory().service_from(Echo::default).start()?;
+//! let mut client = host.polled_client(ClientOptions::default())?; // From another process: `PolledClient::connect(socket, …)`.
 //! let session = client.open_session(random_token(), 16)?;
 //!
 //! // One command, and its reply.
@@ -50,7 +50,7 @@
 //! A client that may be killed keeps a [`SavedSession`] and asks its successor's [`PolledClient::outcome`]: the example
 //! `surviving_client`, and the guide `docs/guides/connecting-clients.md`.
 
-pub use gapless_client::polled::{MessageType, Outcome, OwnedReply, SavedSession, TCP_PREFIX};
+pub use gapless_client::polled::{MessageType, Outcome, OwnedReply, SavedSession};
 pub use gapless_client::shared::{CallOptions, Connect, Connecting, Query};
 pub use gapless_client::{
     Call, CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, PolledClient, QueryError, Reply,
@@ -58,7 +58,6 @@ pub use gapless_client::{
 };
 pub use gapless_log::LogError;
 pub use gapless_transport::credentials::Credentials;
-pub use gapless_transport::handshake::Welcome;
 pub use gapless_transport::seen_frame::SeenFrame;
 pub use gapless_transport::token::random_token;
 pub use gapless_transport::{RingSizes, TransportError};

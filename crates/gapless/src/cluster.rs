@@ -33,4 +33,3 @@ pub use gapless_cluster::config::{ClusterConfig, MemberConfig, MemberKind, OnFau
 pub use gapless_cluster::consensus::{MemberId, MemberRole};
 pub use gapless_cluster::member::{MemberStatus, control};
 pub use gapless_cluster::{ClusterError, ClusterMember};
-pub use gapless_engine::snapshot_schedule::SnapshotRequests;

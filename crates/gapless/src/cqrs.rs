@@ -66,17 +66,15 @@
 //! The guide `docs/guides/commanding.md` has the rest: handlers over several aggregates, identifiers and expected
 //! versions, reading events, tests, and failures.
 
-#[cfg(feature = "cluster")]
-pub use gapless_cqrs::member::CommandMember;
 pub use gapless_cqrs::{
-    AcceptedCommand, Aggregate, AggregateId, BaseFileError, BusError, BusOptions, CAUSATION, CORRELATION, Cause,
-    CommandBus, CommandCounters, CommandError, CommandHandler, CommandHost, CommandHostOptions, CommandIdentity,
-    CommandModel, CommandOutcome, Creation, Decision, DecisionContext, DecisionModel, DeletionError, DeletionReport,
-    DirectBus, DispatchInterceptor, DispatchedCommand, Draft, Entity, EventDirectory, EventFilter, EventReader,
-    EventTags, ExecuteError, Fixture, FoundEvents, HandlerContext, HandlerError, HandlerInterceptor, HostError,
-    IdentifierLimits, IndexFileError, InterceptedCommand, Interruption, Invariants, ModelError, ModelFixture,
-    ModelInvariants, OldEvent, PendingOutcome, Position, Random, ReadError, RecordedEvent, RecordedTransaction,
-    RetryPolicy, SnapshotPolicy, Tags, TestEvent, Ticket, TypeKey, When, WhenSent, time_ordered_identifier,
+    AcceptedCommand, Aggregate, AggregateId, AggregateOptions, BaseFileError, BusError, BusOptions, CAUSATION,
+    CORRELATION, Cause, CommandBus, CommandCounters, CommandError, CommandHandler, CommandIdentity, CommandModel,
+    CommandOutcome, Creation, Decision, DecisionContext, DecisionModel, DeletionError, DeletionReport,
+    DispatchInterceptor, DispatchedCommand, Draft, Entity, EventDirectory, EventFilter, EventReader, EventTags,
+    ExecuteError, Fixture, FoundEvents, HandlerContext, HandlerError, HandlerInterceptor, IdentifierLimits,
+    IndexFileError, InterceptedCommand, Interruption, Invariants, ModelError, ModelFixture, ModelInvariants, OldEvent,
+    PendingOutcome, PolledBus, Position, Random, ReadError, RecordedEvent, RecordedTransaction, RetryPolicy,
+    SnapshotPolicy, Tags, TestEvent, Ticket, TypeKey, When, WhenSent, time_ordered_identifier,
 };
 
 #[cfg(doctest)]

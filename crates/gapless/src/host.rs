@@ -1,5 +1,5 @@
-//! Hosts: one builder for a service, a replicated state or aggregates, in memory, in a directory, or on a member of a
-//! cluster. The same program runs in each place, which can be one argument:
+//! Hosts: one builder for a service, a replicated state or aggregates, in memory, in a directory, on a member of a
+//! cluster, or as a node of a stream of others. The same program runs in each place, which can be one argument:
 //!
 //! ```no_run
 //! use gapless::Host;
@@ -30,6 +30,46 @@
 //!     let host = Host::at(&place)?.service(Account::default()).start()?;
 //!     Ok(host.wait()?)
 //! }
+//! ```
+//!
+//! On a stream of others a service reads all messages and publishes its own. Its instances share a token, so that the
+//! stream has each message once; no client reaches it, so its handle answers queries:
+//!
+//! ```no_run
+//! use gapless::Host;
+//! use gapless::prelude::*;
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Default, Serialize, Deserialize, State)]
+//! struct Total(u64);
+//!
+//! #[derive(Serialize, Deserialize, Message)]
+//! struct Order(u64);
+//!
+//! #[derive(Serialize, Deserialize, Message)]
+//! struct Sum(u64);
+//!
+//! #[derive(Serialize, Deserialize, Message)]
+//! #[message(reply = u64)]
+//! struct AskTotal;
+//!
+//! #[gapless::service]
+//! impl Total {
+//!     #[event]
+//!     fn order(&mut self, Order(quantity): Order, context: &mut Context<'_>) {
+//!         self.0 += quantity;
+//!         context.publish(&Sum(self.0));
+//!     }
+//!     #[query]
+//!     fn total(&self, _: AskTotal) -> u64 {
+//!         self.0
+//!     }
+//! }
+//!
+//! let host = Host::on_stream("stream.toml").token(0x7375_6d73).directory("total-1").service(Total::default()).start()?;
+//! println!("{} after sequence {}", host.query(&AskTotal)?, host.status().handled);
+//! host.stop()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! A test of timers freezes the time, and moves it:

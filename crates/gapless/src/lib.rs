@@ -6,7 +6,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`prelude`] | items that nearly every service and client needs |
-//! | [`host`] | runs a service, a replicated state or aggregates: in memory, in a directory, on a cluster |
+//! | [`host`] | runs a service, a replicated state or aggregates: in memory, in a directory, on a cluster, on a stream of others |
 //! | [`mod@service`] | services, event-sourced or state-replicated |
 //! | [`mod@message`] | typed messages: one derive for commands, events, requests, replies and refusals |
 //! | [`mod@state`] | the state of a service in snapshots, by serde |

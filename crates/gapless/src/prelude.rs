@@ -11,8 +11,7 @@ pub use crate::message::{Message, NoRefusal, Request};
 pub use crate::schema::{Decode, Direct, Encode, MessageSchema, Protobuf, Sbe};
 pub use crate::service::{
     Context, EngineError, Handlers, NoticesFull, OnPanic, OnUnhandled, Persistence, Policy, QueryContext, Reject,
-    Service, ServiceHost, ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions,
-    Threads,
+    Service, StateHandlers, StateService, Threads,
 };
 pub use crate::state::State;
 pub use crate::stream::{

@@ -54,8 +54,8 @@ pub use gapless_engine::recovery::RecoverySummary;
 pub use gapless_engine::service::derived;
 pub use gapless_engine::skips::{SkippedCommand, skip};
 pub use gapless_engine::{
-    Context, EngineError, Handlers, NoticesFull, Persistence, QueryContext, Reject, Service, ServiceHost,
-    ServiceHostOptions, StateHandlers, StateService, StreamService, StreamServiceOptions, Threads,
+    Context, EngineError, Handlers, NoticesFull, Persistence, QueryContext, Reject, Service, StateHandlers,
+    StateService, Threads,
 };
 
 #[cfg(doctest)]

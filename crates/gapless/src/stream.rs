@@ -67,7 +67,6 @@ pub use gapless_log::StreamIdentity;
 pub use gapless_stream::StreamError;
 pub use gapless_stream::event_stream::{EventStream, StreamRecovery};
 pub use gapless_stream::network::TcpNetwork;
-pub use gapless_stream::network::client_port::ClientPort;
 pub use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 pub use gapless_stream::options::EventStreamOptions;
 pub use gapless_transport::{Tier, Transport};

@@ -4,15 +4,12 @@
 //! use gapless::threads::{CpuMask, OptimizeFor, PlanKind};
 //! use gapless::prelude::*;
 //!
-//! let mut options = ServiceHostOptions::in_memory();
-//! options.threads.plan = PlanKind::Min; // One thread with everything on a message's path.
-//! options.threads.optimize_for = OptimizeFor::Latency;
-//! options.threads.service_cpus = CpuMask::of(&[0]);
+//! // One thread with everything on a message's path.
+//! let threads = Threads { plan: PlanKind::Min, optimize_for: OptimizeFor::Latency, service_cpus: CpuMask::of(&[0]), ..Threads::default() };
+//! let host = Host::in_memory().threads(threads);
 //! ```
 
 pub use gapless_agent::lost_mappings::name_lost_mappings;
 pub use gapless_agent::wait_notices::WaitNotices;
-pub use gapless_agent::{
-    Clock, Counters, CountersReader, CpuMask, Now, OptimizeFor, Pauses, PlanKind, ThreadPlan, VirtualTime,
-};
+pub use gapless_agent::{Clock, Counters, CountersReader, CpuMask, Now, OptimizeFor, Pauses, PlanKind, ThreadPlan};
 pub use gapless_stream::AgentRole;

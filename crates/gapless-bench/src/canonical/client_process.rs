@@ -8,6 +8,7 @@ use crate::options::{MessageEncoding, RunSettings};
 use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_agent::{Clock, Pauses};
+use gapless_engine::ServiceHost;
 use gapless_load::canonical::driver::{CanonicalLoad, DriverSignals, LoadOutcome, drive};
 use gapless_load::canonical::form::CarFunctions;
 use gapless_measure::affinity::pin_current_thread;

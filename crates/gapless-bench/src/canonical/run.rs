@@ -15,6 +15,7 @@ use crate::own_directory::sync_file_system;
 use crate::resources::{memory, stolen_ns};
 use gapless::prelude::*;
 use gapless_agent::{Clock, ThreadPlan};
+use gapless_engine::ServiceHost;
 use gapless_load::canonical::car::SERIAL_NUMBER;
 use gapless_load::canonical::driver::{DriverSignals, LoadOutcome, drive, query};
 use gapless_load::canonical::form::CarFunctions;

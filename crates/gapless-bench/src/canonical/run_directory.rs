@@ -3,8 +3,9 @@
 use crate::options::{CpuConfiguration, CpuMask, JournalSettings, RunMode, RunSettings, RunTier};
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
-use gapless::prelude::{Persistence, ServiceHostOptions, Threads};
+use gapless::prelude::{Persistence, Threads};
 use gapless_agent::{OptimizeFor, PlanKind};
+use gapless_engine::ServiceHostOptions;
 use gapless_journal::{Flush, Zeroing};
 use std::path::{Path, PathBuf};
 

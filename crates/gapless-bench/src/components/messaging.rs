@@ -11,6 +11,7 @@ use crate::floor::{FloorKind, HEADER_BYTES};
 use gapless::prelude::*;
 use gapless_agent::CpuMask;
 use gapless_client::ClientError;
+use gapless_engine::ServiceHostOptions;
 use gapless_load::canonical::form::CarFunctions;
 use gapless_load::components::messaging::{round_trips, start};
 use gapless_load::components::typed_commands::{self, CarCommand, TypedCar, WINDOW, commands_per_s};

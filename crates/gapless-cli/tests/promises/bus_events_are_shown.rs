@@ -1,11 +1,9 @@
 use crate::program::{ProgramOutput, gapless, run};
-use gapless::Message;
-use gapless::cqrs::{
-    Aggregate, BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, Creation, Decision,
-    SnapshotPolicy,
-};
+use gapless::cqrs::{Aggregate, BusOptions, CommandBus, CommandModel, Creation, Decision, SnapshotPolicy};
+use gapless::host::Aggregates;
 use gapless::message::Headers;
-use gapless::service::ServiceHostOptions;
+use gapless::service::Persistence;
+use gapless::{Host, Message, Running};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait;
 use serde::{Deserialize, Serialize};
@@ -60,10 +58,9 @@ impl Aggregate for Flight {
     }
 }
 
-fn start(directory: &Path) -> (CommandHost, CommandBus) {
+fn start(directory: &Path) -> (Running<Aggregates>, CommandBus) {
     let model = CommandModel::new().aggregate::<Flight>();
-    let stream = ServiceHostOptions::in_directory(directory.join("flights"));
-    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let host = Host::in_directory(directory.join("flights")).aggregates(model).start().unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     (host, bus)
 }
@@ -169,9 +166,8 @@ fn archived_events_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let model = CommandModel::new().aggregate::<Flight>();
-    let mut stream = ServiceHostOptions::in_directory(path.join("flights"));
-    stream.persistence.segment_length_bytes = 2 << 20;
-    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let persistence = Persistence { segment_length_bytes: 2 << 20, ..Persistence::default() };
+    let host = Host::in_directory(path.join("flights")).persistence(persistence).aggregates(model).start().unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let refused = run(path, &["events", "archive", "flights", "--to", "archive"]).error(1);
     assert!(refused.contains("nothing can be archived yet"), "{refused}");
@@ -240,13 +236,12 @@ fn deleted_events_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let model = CommandModel::new().aggregate_with_snapshots::<Flight>(SnapshotPolicy::default());
-    let mut stream = ServiceHostOptions::in_directory(path.join("flights"));
-    stream.persistence.segment_length_bytes = 256 << 10;
-    (stream.window_bytes, stream.frame_length_max) = (1 << 20, 4096);
-    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let persistence = Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() };
+    let host = Host::in_directory(path.join("flights")).persistence(persistence).window_bytes(1 << 20);
+    let host = host.frame_length_max(4096).aggregates(model).start().unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     (1..1500).for_each(|seat| book(&bus, "LX 38", seat, &"Bo".repeat(120)));
-    let report = host.delete_events_before(u64::MAX).unwrap();
+    let report = host.delete_events_before(u64::MAX).unwrap().unwrap();
     let before = report.before;
     host.stop().unwrap();
     wait::until("the segments are gone", || {

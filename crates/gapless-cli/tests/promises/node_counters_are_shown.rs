@@ -20,10 +20,10 @@ impl Service for Idle {
 #[test]
 fn running_node_only() {
     let directory = tempfile::tempdir().unwrap();
-    let mut options = ServiceHostOptions::in_directory(directory.path().join("node"));
-    options.persistence.segment_length_bytes = 4 << 20;
-    let host = ServiceHost::start(Idle, options).unwrap();
-    host.counters().add("orders.open").unwrap().set(17);
+    let persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
+    let host = Host::in_directory(directory.path().join("node")).persistence(persistence);
+    let host = host.service_from(Idle::default).start().unwrap();
+    host.add_counter("orders.open").unwrap().set(17);
 
     let text = run(directory.path(), &["counters", "node"]).good();
     let own = text.lines().find(|line| line.starts_with("orders.open")).unwrap();

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use gapless::host::{HostError, Running};
 use gapless::prelude::*;
-use gapless::service::EngineError;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -29,9 +29,8 @@ impl Service for Sum {
     }
 }
 
-fn start(directory: &Path) -> Result<ServiceHost, EngineError> {
-    let options = ServiceHostOptions { snapshot_on_stop: false, ..ServiceHostOptions::in_directory(directory) };
-    ServiceHost::start(Sum::default(), options)
+fn start(directory: &Path) -> Result<Running, HostError> {
+    Host::in_directory(directory).snapshot_on_stop(false).service_from(Sum::default).start()
 }
 
 fn journal(arguments: &[&str]) -> (i32, String) {
@@ -42,7 +41,7 @@ fn journal(arguments: &[&str]) -> (i32, String) {
 /// Has added 4, and stops at sequence 3.
 fn poison(place: &Path) {
     let host = start(place).unwrap();
-    let mut client = host.connect(ClientOptions::default()).unwrap();
+    let mut client = host.polled_client(ClientOptions::default()).unwrap();
     let session = client.open_session(5, 8).unwrap();
     client.call(session, NUMBER, &[4], Duration::from_secs(30)).unwrap();
     assert!(client.call(session, NUMBER, &[], Duration::from_secs(30)).is_err());

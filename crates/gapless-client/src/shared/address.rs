@@ -1,11 +1,21 @@
 //! The address of a service as one string.
 
 use crate::ClientError;
-use crate::polled::TCP_PREFIX;
+use crate::polled::{ClientOptions, PolledClient, TCP_PREFIX};
 use crate::stream_layout::StreamLayout;
 use std::path::{Path, PathBuf};
 
 const TCP: &str = "tcp://";
+
+impl PolledClient {
+    /// Like [`PolledClient::connect_any`], to an address as [`Client::connect`](crate::Client::connect) takes it.
+    ///
+    /// # Errors
+    /// As for [`PolledClient::connect`]; [`ClientError::Option`] for a text that is no address.
+    pub fn connect_to(address: &str, options: ClientOptions) -> Result<Self, ClientError> {
+        Self::connect_any(&parse(address)?, options)
+    }
+}
 
 /// Addresses of a service's members, as [`PolledClient::connect_any`](crate::PolledClient::connect_any) takes them.
 ///

@@ -14,7 +14,7 @@ use crate::identity::Position;
 use crate::interceptor::DispatchInterceptor;
 use crate::origin::CommandOrigin;
 use connection::WriterConnection;
-use gapless_client::{ClientError, PolledClient};
+use gapless_client::{ClientError, ClientOptions, PolledClient};
 use gapless_message::Message;
 use gapless_message::headers::Headers;
 use std::future::Future;
@@ -64,6 +64,15 @@ pub struct AcceptedCommand<Reply = ()> {
 }
 
 impl CommandBus {
+    /// Connects to a bus of another process, or to the members of a cluster, whose leader it follows: the address is one
+    /// of [`Client::connect`](gapless_client::Client::connect).
+    ///
+    /// # Errors
+    /// No address, no service accepts, or too little memory.
+    pub fn connect(address: &str, options: &BusOptions) -> Result<Self, ClientError> {
+        Self::over(PolledClient::connect_to(address, ClientOptions::default())?, options)
+    }
+
     /// A handle over a client of the bus's host.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Compares reads from outside with those of the host itself.
 
 use super::*;
-use crate::host::{CommandHost, CommandHostOptions};
+use crate::host::{AggregateOptions, CommandHost};
 use crate::samples::{Account, AccountCommand, AccountEvent, Transfer, TransferHandler};
 use crate::store::{EventIndex, IndexBuilder};
 use crate::{Aggregate as _, BusOptions, CommandBus, CommandHandler as _, CommandModel};
@@ -14,7 +14,7 @@ const ACCOUNTS: u64 = 30;
 fn start(directory: &Path) -> (CommandHost, CommandBus) {
     let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
     let stream = ServiceHostOptions::in_directory(directory);
-    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let host = CommandHost::start(model, AggregateOptions::default(), stream).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     (host, bus)
 }

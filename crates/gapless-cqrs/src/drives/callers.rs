@@ -3,10 +3,9 @@
 use super::{DirectPolled, HandleDrive, Pipelined};
 use crate::samples::{Account, AccountCommand, AccountRefusal};
 use crate::{
-    Aggregate as _, BusOptions, CAUSATION, CORRELATION, Cause, CommandBus, CommandError, CommandHandler, CommandHost,
-    CommandHostOptions, CommandModel, CommandOutcome, DirectBus, DispatchInterceptor, DispatchedCommand,
-    HandlerContext, HandlerError, HandlerInterceptor, Headers, InterceptedCommand, Message, Position, RetryPolicy,
-    TypeKey,
+    Aggregate as _, AggregateOptions, BusOptions, CAUSATION, CORRELATION, Cause, CommandBus, CommandError,
+    CommandHandler, CommandHost, CommandModel, CommandOutcome, DispatchInterceptor, DispatchedCommand, HandlerContext,
+    HandlerError, HandlerInterceptor, Headers, InterceptedCommand, Message, PolledBus, Position, RetryPolicy, TypeKey,
 };
 use gapless_engine::ServiceHostOptions;
 use serde::{Deserialize, Serialize};
@@ -264,9 +263,9 @@ fn direct_bus_intercepts_and_retries() {
     let identifiers = Arc::default();
     let fails = FailingInterceptor { panics: 2, refuses: 1, identifiers: Arc::clone(&identifiers) };
     let model = CommandModel::new().aggregate::<Account>().interceptor(fails);
-    let (options, stream) = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
+    let (options, stream) = (AggregateOptions::default(), ServiceHostOptions::in_memory());
     let log = InterceptorLog::default();
-    let direct = DirectBus::start(model, options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
+    let direct = PolledBus::start(model, options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
     let mut bus = direct.with_interceptor(SigningInterceptor { name: "a", log: Arc::clone(&log) });
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
     let deposited = bus.call_with_retry(&Account::command(&1, &AccountCommand::Deposit(1)), retrying());
@@ -287,7 +286,7 @@ fn direct_bus_intercepts_and_retries() {
 #[test]
 fn handle_opens_sessions_on_demand() {
     let model = CommandModel::new().aggregate::<Account>();
-    let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+    let host = CommandHost::start(model, AggregateOptions::default(), ServiceHostOptions::in_memory()).unwrap();
     for (id, in_flight_max) in [(1, 64), (2, 5000), (3, 1)] {
         let bus = host.bus(&BusOptions { in_flight_max }).unwrap();
         assert_eq!(bus.sessions(), 0);

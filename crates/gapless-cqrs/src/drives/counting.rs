@@ -3,7 +3,7 @@
 use super::{Direct, Drive, Pipelined};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
 use crate::{
-    Aggregate as _, BusOptions, CommandCounters, CommandHandler as _, CommandHost, CommandHostOptions, CommandModel,
+    Aggregate as _, AggregateOptions, BusOptions, CommandCounters, CommandHandler as _, CommandHost, CommandModel,
     HandlerInterceptor, InterceptedCommand,
 };
 use gapless_engine::ServiceHostOptions;
@@ -151,7 +151,7 @@ fn waiting_handle_is_logged() {
     let notes = TraceLog::default();
     let (lines, gate) = (Arc::clone(&notes.0), Arc::<Mutex<()>>::default());
     let model = CommandModel::new().aggregate::<Account>().interceptor(GateInterceptor(Arc::clone(&gate)));
-    let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+    let host = CommandHost::start(model, AggregateOptions::default(), ServiceHostOptions::in_memory()).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let (closed, is_closed) = std::sync::mpsc::channel();
     let opens = std::thread::spawn(move || {

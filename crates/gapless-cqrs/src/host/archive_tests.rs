@@ -12,7 +12,7 @@ const ACCOUNTS: u64 = 40;
 
 fn try_start(directory: &Path, retention: Retention) -> Result<CommandHost, HostError> {
     let model = CommandModel::new().aggregate::<Account>();
-    let options = CommandHostOptions { aggregates_max: 4, ..CommandHostOptions::default() };
+    let options = AggregateOptions { aggregates_max: 4, ..AggregateOptions::default() };
     let mut stream = ServiceHostOptions::in_directory(directory);
     // Sealed segments are on the device at once.
     stream.tier = Tier::Sync;

@@ -16,7 +16,7 @@ const ACCOUNTS: u64 = 100;
 fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
     let policy = SnapshotPolicy { events: 8, load_time: Duration::from_secs(60) };
     let model = CommandModel::new().aggregate_with_snapshots::<Account>(policy).handler(TransferHandler);
-    let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+    let options = AggregateOptions { aggregates_max, ..AggregateOptions::default() };
     let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory)).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     (host, bus)
@@ -217,14 +217,14 @@ fn live_events_are_found_by_key() {
     assert_eq!(from.next_event().unwrap().unwrap().1.position, middle);
     host.stop().unwrap();
     let model = CommandModel::new().aggregate::<Account>();
-    let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
+    let host = CommandHost::start(model, AggregateOptions::default(), ServiceHostOptions::in_memory()).unwrap();
     let mut none = host.found_events(filters[0].clone(), Position::default());
     assert!(matches!(none.next_event(), Err(crate::ReadError::NoIndex)));
 }
 
 fn snapshots_of(directory: &Path, id: u64) -> (SnapshotFiles, impl Fn(&SnapshotFiles) -> Option<Snapshot>) {
     let stream = ServiceHostOptions::in_directory(directory);
-    let host = CommandHost::start(CommandModel::new(), CommandHostOptions::default(), stream).unwrap();
+    let host = CommandHost::start(CommandModel::new(), AggregateOptions::default(), stream).unwrap();
     let snapshots = SnapshotFiles::new(directory.join("aggregates"), host.service().identity());
     host.stop().unwrap();
     (snapshots, move |snapshots| snapshots.read(of(&id.to_be_bytes())).unwrap())

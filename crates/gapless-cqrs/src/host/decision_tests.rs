@@ -146,7 +146,7 @@ fn model() -> CommandModel {
 }
 
 fn start(directory: Option<&Path>, decision_models_max: usize) -> (CommandHost, CommandBus) {
-    let options = CommandHostOptions { decision_models_max, ..CommandHostOptions::default() };
+    let options = AggregateOptions { decision_models_max, ..AggregateOptions::default() };
     let stream = directory.map_or_else(ServiceHostOptions::in_memory, ServiceHostOptions::in_directory);
     let host = CommandHost::start(model(), options, stream).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
@@ -322,7 +322,7 @@ fn unknown_types_fail_the_handler() {
     ];
     for (missing, model) in incomplete {
         let stream = ServiceHostOptions::in_directory(directory.path());
-        let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+        let host = CommandHost::start(model, AggregateOptions::default(), stream).unwrap();
         let bus = host.bus(&BusOptions::default()).unwrap();
         let failed = match missing {
             "the event" => bus.call(CancelHandler::command(&Cancel { course: 1, student: 1 })).unwrap_err().to_string(),
@@ -419,7 +419,7 @@ fn handler_may_exceed_states_in_memory() {
     let (host, bus) = start(Some(directory.path()), 100);
     (0..COURSES).for_each(|course| _ = subscribe(&bus, course, course, 1).unwrap());
     host.stop().unwrap();
-    let options = CommandHostOptions { decision_models_max: 1, ..CommandHostOptions::default() };
+    let options = AggregateOptions { decision_models_max: 1, ..AggregateOptions::default() };
     let stream = ServiceHostOptions::in_directory(directory.path());
     let host = CommandHost::start(model().handler(CountAllHandler), options, stream).unwrap();
     std::thread::scope(|scope| {
@@ -442,7 +442,7 @@ fn unusable_index_folder_fails_start() {
     std::fs::remove_dir_all(directory.path().join("index")).unwrap();
     std::fs::write(directory.path().join("index"), b"no folder").unwrap();
     let stream = ServiceHostOptions::in_directory(directory.path());
-    let refused = CommandHost::start(model(), CommandHostOptions::default(), stream).err().unwrap().to_string();
+    let refused = CommandHost::start(model(), AggregateOptions::default(), stream).err().unwrap().to_string();
     assert!(refused.contains("index"), "{refused}");
 }
 

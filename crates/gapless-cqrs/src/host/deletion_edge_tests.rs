@@ -5,14 +5,14 @@ use super::deletion_tests::{Expected, first_held, model, start, stream, try_star
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal};
 use crate::store::BASE_FOLDER;
-use crate::{Aggregate as _, CommandError, DeletedEvents, DirectBus, ReadError};
+use crate::{Aggregate as _, CommandError, DeletedEvents, PolledBus, ReadError};
 use gapless_testkit::folder::copy;
 use gapless_testkit::random::{Random, rounds};
 use gapless_transport::Tier;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-fn deposit(bus: &mut DirectBus, balances: &mut BTreeMap<u64, u64>, commands: u64) {
+fn deposit(bus: &mut PolledBus, balances: &mut BTreeMap<u64, u64>, commands: u64) {
     for number in 0..commands {
         let account = number % 50;
         bus.call(Account::command(&account, &AccountCommand::Many(30))).unwrap();
@@ -24,13 +24,13 @@ fn deposit(bus: &mut DirectBus, balances: &mut BTreeMap<u64, u64>, commands: u64
 fn direct_bus_deletes_events() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    let options = CommandHostOptions { aggregates_max: 20, index_entries_max: 2_000, ..CommandHostOptions::default() };
-    let begin = || DirectBus::start(model(), options.clone(), stream(path), &BusOptions::default()).unwrap();
+    let options = AggregateOptions { aggregates_max: 20, index_entries_max: 2_000, ..AggregateOptions::default() };
+    let begin = || PolledBus::start(model(), options.clone(), stream(path), &BusOptions::default()).unwrap();
     let (mut bus, mut balances) = (begin(), BTreeMap::new());
     deposit(&mut bus, &mut balances, 1_000);
     let middle = bus.service().released_sequence() / 2;
     let reader = bus.events(Position::default());
-    let delete = |bus: &mut DirectBus, before: u64| loop {
+    let delete = |bus: &mut PolledBus, before: u64| loop {
         match bus.delete_events_before(before) {
             Err(DeletionError::Read(ReadError::IndexBehind { .. })) => _ = bus.turn_or_sleep(Duration::from_millis(1)),
             other => break other,
@@ -118,7 +118,7 @@ fn tier_journal_syncs_before_deletion() {
     let path = directory.path();
     let mut stream = stream(path);
     stream.tier = Tier::Journal;
-    let options = CommandHostOptions { aggregates_max: 8, index_entries_max: 2_000, ..CommandHostOptions::default() };
+    let options = AggregateOptions { aggregates_max: 8, index_entries_max: 2_000, ..AggregateOptions::default() };
     let host = CommandHost::start(model(), options.clone(), stream.clone()).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let mut expected = Expected::default();
@@ -127,7 +127,7 @@ fn tier_journal_syncs_before_deletion() {
     wait_for_deleted_segments(path, &report);
     expected.check(&bus);
     host.stop().unwrap();
-    let mut bus = DirectBus::start(model(), options, stream, &BusOptions::default()).unwrap();
+    let mut bus = PolledBus::start(model(), options, stream, &BusOptions::default()).unwrap();
     for (id, (balance, version)) in &expected.0 {
         let refused = bus.call(Account::command(id, &AccountCommand::Withdraw(u64::MAX)).expecting_version(*version));
         assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: *balance })));

@@ -37,7 +37,7 @@ pub(super) fn try_start(
     model: CommandModel,
     aggregates_max: usize,
 ) -> Result<CommandHost, HostError> {
-    let options = CommandHostOptions { aggregates_max, index_entries_max: 2_000, ..CommandHostOptions::default() };
+    let options = AggregateOptions { aggregates_max, index_entries_max: 2_000, ..AggregateOptions::default() };
     CommandHost::start(model, options, stream(directory))
 }
 

@@ -40,7 +40,7 @@ pub(super) struct LoaderParts {
     pub identity: StreamIdentity,
     /// Index directory; `None` without a journal.
     pub directory: Option<PathBuf>,
-    /// See [`CommandHostOptions`](super::CommandHostOptions).
+    /// See [`AggregateOptions`](super::AggregateOptions).
     pub index_entries_max: usize,
     /// Snapshot directory; `None` without a journal.
     pub snapshots: Option<PathBuf>,

@@ -58,7 +58,7 @@ use transactions::BusTransactions;
 
 /// Options besides those of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommandHostOptions {
+pub struct AggregateOptions {
     /// Limits of remembered identifiers.
     pub identifiers: IdentifierLimits,
     /// Approximate limit of aggregates in memory; unindexed ones stay, at tier `memory` all.
@@ -70,7 +70,7 @@ pub struct CommandHostOptions {
     pub index_entries_max: usize,
 }
 
-impl Default for CommandHostOptions {
+impl Default for AggregateOptions {
     /// A million aggregates, 100,000 decision models and a million identifiers (for a day) in memory; two million index
     /// entries.
     fn default() -> Self {
@@ -140,7 +140,7 @@ impl CommandHost {
     /// memory.
     pub fn start(
         model: CommandModel,
-        options: CommandHostOptions,
+        options: AggregateOptions,
         stream: ServiceHostOptions,
     ) -> Result<Self, HostError> {
         refuse_retention(&stream)?;
@@ -173,7 +173,7 @@ impl CommandHost {
     /// Aggregates are then loaded from it: the versions of their types must stay readable.
     ///
     /// Blocks until that file is written: one pass over the events for each million of their aggregates
-    /// ([`CommandHostOptions::aggregates_max`]). Segments are deleted gradually; if the host is killed, after its next
+    /// ([`AggregateOptions::aggregates_max`]). Segments are deleted gradually; if the host is killed, after its next
     /// start.
     ///
     /// # Errors
@@ -287,7 +287,7 @@ pub(crate) fn refuse_retention(stream: &ServiceHostOptions) -> Result<(), HostEr
     Err(EngineError::Option { option: "persistence.retention", reason }.into())
 }
 
-pub(crate) fn bus_parts(model: CommandModel, options: CommandHostOptions) -> Result<BusParts, ModelError> {
+pub(crate) fn bus_parts(model: CommandModel, options: AggregateOptions) -> Result<BusParts, ModelError> {
     bus_parts_on(Threading::OwnThread, model, options)
 }
 
@@ -301,7 +301,7 @@ pub(crate) enum Threading {
 pub(crate) fn bus_parts_on(
     threading: Threading,
     model: CommandModel,
-    options: CommandHostOptions,
+    options: AggregateOptions,
 ) -> Result<BusParts, ModelError> {
     let mut model = model.finish()?;
     let handover = Arc::new(IdentifierHandover::default());

@@ -2,7 +2,7 @@
 
 use super::counters::{CommandCountersReader, WriterCounters};
 use super::loading::{ChangedKeys, IndexReader, LoadRequest, LoadResult, Loader, LoaderParts};
-use super::{CommandHostOptions, TRACE_TARGET, Threading, is_traced};
+use super::{AggregateOptions, TRACE_TARGET, Threading, is_traced};
 use crate::envelope::CommandEnvelope;
 use crate::events::EventReader;
 use crate::handling::{self, FollowUpQueue};
@@ -58,7 +58,7 @@ impl BusTransactions {
     pub fn new(
         model: CheckedModel,
         identifiers: Identifiers,
-        (options, threading): (&CommandHostOptions, Threading),
+        (options, threading): (&AggregateOptions, Threading),
         (handover, follow_ups): (Arc<IdentifierHandover>, Arc<FollowUpQueue>),
         index: EventIndex,
         parts: WriterParts<'_>,

@@ -150,7 +150,7 @@ lamp!(
 fn start<A: Aggregate>(directory: &Path, newest: u32) -> Result<(CommandHost, CommandBus), HostError> {
     let model = CommandModel::new().aggregate::<A>().versions(1..=newest);
     let stream = ServiceHostOptions::in_directory(directory);
-    let host = CommandHost::start(model, CommandHostOptions::default(), stream)?;
+    let host = CommandHost::start(model, AggregateOptions::default(), stream)?;
     let bus = host.bus(&BusOptions::default())?;
     Ok((host, bus))
 }
@@ -339,7 +339,7 @@ impl Aggregate for Collides {
 #[test]
 fn colliding_names_do_not_start() {
     assert_eq!(TypeKey::of("costarring"), TypeKey::of("liquid"));
-    let refused = |model: CommandModel| match bus_parts(model, CommandHostOptions::default()) {
+    let refused = |model: CommandModel| match bus_parts(model, AggregateOptions::default()) {
         Err(error) => error,
         Ok(_) => panic!("it was taken"),
     };
@@ -416,7 +416,7 @@ fn quarantine_blocks_no_host() {
     for (aggregates_max, in_flight_max, handles) in
         [(2, 128, 1), (8, 128, 2), (8, 1024, 1), (30, 256, 2), (2, 64, 3), (100, 4096, 1)]
     {
-        let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+        let options = AggregateOptions { aggregates_max, ..AggregateOptions::default() };
         let stream = ServiceHostOptions::in_directory(directory.path());
         let host = CommandHost::start(model_that_quarantines(), options, stream).unwrap();
         let case = format!("{aggregates_max} in memory, {in_flight_max} in flight, {handles} handles");

@@ -1,6 +1,6 @@
 //! Readers sleep until there are more events, a timeout, or the end of the stream.
 
-use super::{CommandHost, CommandHostOptions};
+use super::{AggregateOptions, CommandHost};
 use crate::Aggregate as _;
 use crate::bus::BusOptions;
 use crate::directory::EventDirectory;
@@ -20,7 +20,7 @@ fn a_reader_is_woken_by_events() {
     for stream in [ServiceHostOptions::in_memory(), ServiceHostOptions::in_directory(directory.path())] {
         let is_stored = stream.directory.is_some();
         let model = CommandModel::new().aggregate::<Account>();
-        let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+        let host = CommandHost::start(model, AggregateOptions::default(), stream).unwrap();
         let bus = host.bus(&BusOptions::default()).unwrap();
         let mut reader = host.events(Position::default());
         let mut found = host.found_events(EventFilter::aggregate::<Account>(&1), Position::default());

@@ -3,7 +3,7 @@
 use super::run::extent_of_name;
 use super::*;
 use crate::aggregate::Aggregate as _;
-use crate::host::{CommandHost, CommandHostOptions};
+use crate::host::{AggregateOptions, CommandHost};
 use crate::identity::{AggregateId as _, ID_LENGTH_MAX, TypeKey};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
 use crate::transaction::{EventHead, write_count, write_event, write_head};
@@ -26,7 +26,7 @@ const ACCOUNTS: u64 = 40;
 fn start(directory: &Path) -> (CommandHost, CommandBus) {
     let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
     let stream = ServiceHostOptions::in_directory(directory);
-    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let host = CommandHost::start(model, AggregateOptions::default(), stream).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     (host, bus)
 }
@@ -105,7 +105,7 @@ fn long_transactions_are_indexed() {
     let directory = tempfile::tempdir().unwrap();
     let stream = ServiceHostOptions { frame_length_max: 1 << 10, ..ServiceHostOptions::in_directory(directory.path()) };
     let model = CommandModel::new().aggregate::<Account>();
-    let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+    let host = CommandHost::start(model, AggregateOptions::default(), stream).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     // One frame opens the session, and each transaction has two frames, so that the 256th frame is in the middle of
     // one.

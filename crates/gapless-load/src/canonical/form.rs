@@ -10,7 +10,7 @@ use crate::values::{MessageEncoding, ServiceKind};
 use gapless::prelude::*;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::state::StateOptions;
-use gapless_engine::{Replica, ReplicaOptions};
+use gapless_engine::{Replica, ReplicaOptions, ServiceHost, ServiceHostOptions};
 use gapless_schema::{DecodeError, EncodeError};
 
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use crate::commands::case::{BusCase, BusTier, CommandEncoding};
 use crate::commands::failed;
 use crate::commands::messages::{CommandForm, Counter, SbeForm, SerdeForm};
 use gapless_agent::{CpuMask, OptimizeFor};
-use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, DirectBus};
+use gapless_cqrs::{AggregateOptions, BusOptions, CommandBus, CommandHost, CommandModel, PolledBus};
 use gapless_engine::{Persistence, ServiceHostOptions, Threads};
 use gapless_journal::Zeroing;
 use gapless_measure::Result;
@@ -34,16 +34,16 @@ impl BusUnderTest {
             CommandEncoding::Sbe => Self::with::<SbeForm>,
             CommandEncoding::Serde => Self::with::<SerdeForm>,
         };
-        with(CommandHostOptions::default(), options, place.optimize_for, directory)
+        with(AggregateOptions::default(), options, place.optimize_for, directory)
     }
 
     pub fn in_directory<F: CommandForm>(directory: &Path, aggregates_max: usize) -> Result<Self> {
-        let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+        let options = AggregateOptions { aggregates_max, ..AggregateOptions::default() };
         Self::with::<F>(options, ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
     }
 
     fn with<F: CommandForm>(
-        bus: CommandHostOptions,
+        bus: AggregateOptions,
         mut options: ServiceHostOptions,
         optimize_for: OptimizeFor,
         directory: Option<OwnDirectory>,
@@ -60,13 +60,13 @@ impl BusUnderTest {
         case: &BusCase,
         place: BusPlace<'_>,
         in_flight_max: usize,
-    ) -> Result<(DirectBus, Option<OwnDirectory>)> {
+    ) -> Result<(PolledBus, Option<OwnDirectory>)> {
         let (directory, mut options) = options(case, place)?;
         options.snapshot_on_stop = false;
         options.threads.optimize_for = place.optimize_for;
         let model = CommandModel::new().aggregate::<Counter<F>>();
         let bus = BusOptions { in_flight_max };
-        let bus = DirectBus::start(model, CommandHostOptions::default(), options, &bus).map_err(failed)?;
+        let bus = PolledBus::start(model, AggregateOptions::default(), options, &bus).map_err(failed)?;
         Ok((bus, directory))
     }
 

@@ -6,8 +6,8 @@ use crate::commands::case::{BusCase, CommandEncoding, Identifiers};
 use crate::commands::messages::{CommandForm, Counter, SbeForm, SerdeForm};
 use crate::commands::{check_interrupted, failed};
 use gapless_cqrs::{
-    AcceptedCommand, Aggregate as _, CAUSATION, CORRELATION, CommandBus, CommandError, DirectBus, Draft, Headers,
-    PendingOutcome, Position, Ticket,
+    AcceptedCommand, Aggregate as _, CAUSATION, CORRELATION, CommandBus, CommandError, Draft, Headers, PendingOutcome,
+    PolledBus, Position, Ticket,
 };
 use gapless_measure::Result;
 use gapless_measure::resources::{process_cpu_ns, thread_cpu_ns};
@@ -97,17 +97,17 @@ impl<F: CommandForm> CommandSender<F> for &CommandBus {
     }
 }
 
-impl<F: CommandForm> CommandSender<F> for &mut DirectBus {
+impl<F: CommandForm> CommandSender<F> for &mut PolledBus {
     type Pending = Ticket<(), ()>;
 
     #[inline]
     fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
-        DirectBus::send(self, draft)
+        PolledBus::send(self, draft)
     }
 
     #[inline]
     fn wait(&mut self, pending: Self::Pending) -> BusAnswer {
-        DirectBus::wait(self, pending)
+        PolledBus::wait(self, pending)
     }
 }
 

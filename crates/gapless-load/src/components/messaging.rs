@@ -6,6 +6,7 @@ use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_client::ClientError;
+use gapless_engine::{ServiceHost, ServiceHostOptions};
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -6,6 +6,7 @@ use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeRando
 use crate::time_sources::elapsed_ns;
 use gapless::client::{ClientError, LogError};
 use gapless::prelude::*;
+use gapless_engine::{ServiceHost, ServiceHostOptions};
 use gapless_message::{Message, NoRefusal, contract};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;

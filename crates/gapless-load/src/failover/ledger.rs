@@ -2,6 +2,7 @@
 //! in the clients' outcomes.
 
 use gapless::prelude::*;
+use gapless_engine::{ServiceHost, ServiceHostOptions};
 use std::collections::BTreeMap;
 
 /// Owner, number, padding. Reply: owner, number, count of the owner's numbers.

@@ -8,7 +8,7 @@ use super::rust_tokens::{self, Token};
 use super::workspace;
 
 /// About 200 for services, streams, clusters and calls, 80 for the command bus, and 20 for typed requests and states.
-const NAMES_MAX: usize = 312;
+const NAMES_MAX: usize = 300;
 const LIST: &str = "public-names.txt";
 
 #[test]

@@ -1,11 +1,11 @@
 use crate::account::{Account, AccountEvent};
 use crate::tellers::first_deposit_of;
-use gapless::cqrs::{AggregateId as _, EventReader};
+use gapless::cqrs::{Aggregate as _, AggregateId as _, EventReader, TypeKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-/// Returns the number of transfers.
-pub fn audit(mut reader: EventReader) -> Result<u64, Box<dyn Error>> {
+/// Checks that each command had its effect once, and that no money was made or lost.
+pub fn audit(mut reader: EventReader) -> Result<(), Box<dyn Error>> {
     let mut balances = BTreeMap::<u64, i128>::new();
     let (mut paid_in, mut events, mut transfers) = (0_i128, 0_u64, 0);
     let mut identifiers = BTreeSet::new();
@@ -38,6 +38,17 @@ pub fn audit(mut reader: EventReader) -> Result<u64, Box<dyn Error>> {
     if sum != paid_in || balances.values().any(|balance| *balance < 0) {
         return Err(format!("{paid_in} were paid in, {sum} are there").into());
     }
-    println!("{events} events of {} accounts: the sum is what was paid in, no account is overdrawn", balances.len());
-    Ok(transfers)
+    println!("{transfers} transfers in {events} events: the sum is what was paid in, no account is overdrawn");
+    Ok(())
+}
+
+pub fn statement(mut reader: EventReader, account: u64) -> Result<(), Box<dyn Error>> {
+    while let Some(mut transaction) = reader.next_transaction()? {
+        while let Some(event) = transaction.next_event()? {
+            if event.aggregate == TypeKey::of(Account::NAME) && u64::read(event.id) == Some(account) {
+                println!("{}  {:?}", event.position, event.decode::<Account>()?);
+            }
+        }
+    }
+    Ok(())
 }

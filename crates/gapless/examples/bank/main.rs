@@ -1,103 +1,76 @@
 //! A bank with a command bus: accounts decide for themselves, a transfer is one transaction over two of them.
 //!
 //! ```sh
-//! cargo run --release --example bank                                   # in memory: opens accounts, moves money, checks the sum
-//! cargo run --release --example bank -- --directory /tmp/bank          # the same on disk: again and again, also after kill -9
-//! cargo run --release --example bank -- --directory /tmp/bank --statement 3
-//! cargo run --release --example bank -- --cluster                      # on three members, of which the one that leads is killed
+//! bank memory                                # opens accounts, moves money, checks the sum
+//! bank data                                  # the same in a directory: again and again, also after kill -9
+//! bank data --statement 3                    # events of account 3
+//! bank members/member-1.toml                 # a member of a cluster, until Ctrl-C
+//! bank --at members/member-1,members/member-2,members/member-3    # moves money there
+//! bank members/member-1 --audit              # checks the sum that this member has
 //! ```
 #![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
 
 mod account;
 mod audit;
-mod cluster;
 mod tellers;
 mod transfer;
 
 use account::Account;
 use clap::Parser;
-use gapless::cqrs::{
-    Aggregate as _, AggregateId as _, BusOptions, CommandHost, CommandHostOptions, CommandModel, Position, TypeKey,
-};
-use gapless::service::ServiceHostOptions;
+use gapless::Host;
+use gapless::cqrs::{BusOptions, CommandBus, CommandModel, EventDirectory, Position, RetryPolicy};
 use std::error::Error;
-use std::path::PathBuf;
-use std::time::Instant;
-use tellers::Transfers;
+use std::path::Path;
+use tellers::Work;
 use transfer::TransferHandler;
 
 /// A bank with a command bus.
 #[derive(Parser)]
 struct Arguments {
-    /// Directory of the stream [default: in memory].
+    /// `memory`, a directory, or the file of a cluster's member.
+    #[arg(default_value = "memory")]
+    place: String,
+    /// Moves money at a bank that runs elsewhere: directories of its members, or tcp://HOST:PORT, with commas.
+    #[arg(long, conflicts_with_all = ["place", "audit", "statement"])]
+    at: Option<String>,
+    /// Only checks the sum in a directory.
     #[arg(long)]
-    directory: Option<PathBuf>,
-    /// Prints an account's events instead of moving money.
-    #[arg(long, value_name = "ACCOUNT")]
+    audit: bool,
+    /// Only prints the events of an account in a directory.
+    #[arg(long, value_name = "ACCOUNT", conflicts_with = "audit")]
     statement: Option<u64>,
-    /// Accounts.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(2..))]
-    accounts: u64,
-    /// Transfers, by four threads.
-    #[arg(long, default_value_t = 200_000)]
-    transfers: u64,
-    /// Print the position of each transfer as soon as it is accepted.
-    #[arg(long)]
-    tell: bool,
-    /// On three members, each a process of its own, of which the one that leads is killed meanwhile.
-    #[arg(long, conflicts_with_all = ["directory", "statement"])]
-    cluster: bool,
-    /// Be a member of a cluster, as its file says, until the input ends.
-    #[arg(long, value_name = "FILE", exclusive = true)]
-    member: Option<PathBuf>,
+    #[command(flatten)]
+    work: Work,
 }
 
-/// Enough for more than half a million transfers.
+/// Without a journal, events exist only in the window, and the audit reads all of them: enough for half a million
+/// transfers.
 const WINDOW_BYTES: usize = 256 << 20;
 
-fn model() -> CommandModel {
-    CommandModel::new().aggregate::<Account>().handler(TransferHandler)
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
-    let Arguments { directory, statement: account, accounts, transfers, tell, cluster, member } = Arguments::parse();
-    let transfers = Transfers { accounts, count: transfers, tell, ..Transfers::default() };
-    if let Some(file) = member {
-        return cluster::run_member(&file, model());
+    let Arguments { place, at, audit, statement, work } = Arguments::parse();
+    if audit || statement.is_some() {
+        let events = EventDirectory::open(Path::new(&place))?.events(Position::default());
+        return if let Some(account) = statement { audit::statement(events, account) } else { audit::audit(events) };
     }
-    if cluster {
-        return cluster::run(&transfers);
+    if let Some(address) = at {
+        // A command that the handle gives up is retried under its identifier, and has its effect once.
+        let retry = RetryPolicy { attempts_max: 100, ..RetryPolicy::default() };
+        return work.make(&CommandBus::connect(&address, &BusOptions::default())?.with_retry(retry));
     }
-    let stream = match &directory {
-        Some(directory) => ServiceHostOptions::in_directory(directory),
-        // Without a journal, events exist only in the window, and the audit reads all of them.
-        None => ServiceHostOptions { window_bytes: WINDOW_BYTES, ..ServiceHostOptions::in_memory() },
-    };
-    let host = CommandHost::start(model(), CommandHostOptions::default(), stream)?;
-    match account {
-        Some(account) => statement(&host, account)?,
-        None => {
-            let bus = host.bus(&BusOptions::default())?;
-            tellers::open_accounts(&bus, accounts)?;
-            let begun = Instant::now();
-            transfers.make(&bus);
-            let rate = transfers.outcomes() as f64 / begun.elapsed().as_secs_f64();
-            println!("{transfers}; {rate:.0} a second, each two events, each awaited");
-        }
+    let mut host = Host::at(&place)?;
+    if place == "memory" {
+        host = host.window_bytes(WINDOW_BYTES);
     }
-    audit::audit(host.events(Position::default()))?;
+    let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
+    let host = host.aggregates(model).start()?;
+    if place.ends_with(".toml") {
+        let stopping = host.clone();
+        ctrlc::set_handler(move || _ = stopping.stop())?;
+        return Ok(host.wait()?);
+    }
+    work.make(&host.bus(&BusOptions::default())?)?;
+    audit::audit(host.events(Position::default())?)?;
     host.stop()?;
-    Ok(())
-}
-
-fn statement(host: &CommandHost, account: u64) -> Result<(), Box<dyn Error>> {
-    let mut reader = host.events(Position::default());
-    while let Some(mut transaction) = reader.next_transaction()? {
-        while let Some(event) = transaction.next_event()? {
-            if event.aggregate == TypeKey::of(Account::NAME) && u64::read(event.id) == Some(account) {
-                println!("{}  {:?}", event.position, event.decode::<Account>()?);
-            }
-        }
-    }
     Ok(())
 }

@@ -5,12 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless::Message;
 use gapless::cqrs::{
-    Aggregate, BusOptions, CommandError, CommandHost, CommandHostOptions, CommandModel, Creation, Decision,
-    DeletionError, SnapshotPolicy,
+    Aggregate, AggregateOptions, BusOptions, CommandError, CommandModel, Creation, Decision, DeletionError,
+    SnapshotPolicy,
 };
+use gapless::host::Aggregates;
 use gapless::prelude::*;
+use gapless::{Message, Running};
 use gapless_agent::fault::DELETION_CRASH_POINTS;
 use gapless_journal::{ArchiveFormat, ArchiveOptions, JournalReader, archive};
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -79,17 +80,12 @@ impl Aggregate for Safe {
     }
 }
 
-fn start(directory: &Path) -> CommandHost {
-    let stream = ServiceHostOptions {
-        tier: Tier::Sync,
-        frame_length_max: 4096,
-        window_bytes: 1 << 20,
-        persistence: Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() },
-        ..ServiceHostOptions::in_directory(directory)
-    };
+fn start(directory: &Path) -> Running<Aggregates> {
+    let persistence = Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() };
+    let host = Host::in_directory(directory).tier(Tier::Sync).frame_length_max(4096).window_bytes(1 << 20);
     let model = CommandModel::new().aggregate_with_snapshots::<Safe>(SnapshotPolicy::default());
-    let options = CommandHostOptions { aggregates_max: 100, index_entries_max: 3_000, ..CommandHostOptions::default() };
-    CommandHost::start(model, options, stream).unwrap()
+    let options = AggregateOptions { aggregates_max: 100, index_entries_max: 3_000, ..AggregateOptions::default() };
+    host.persistence(persistence).aggregates(model).aggregate_options(options).start().unwrap()
 }
 
 const DELETER: &str = "killed_deletion_keeps_events::deleter";
@@ -103,8 +99,8 @@ pub fn run_deleter_if_asked() {
     std::process::exit(3);
 }
 
-fn delete(host: &CommandHost, directory: &Path) {
-    match host.delete_events_before(u64::MAX) {
+fn delete(host: &Running<Aggregates>, directory: &Path) {
+    match host.delete_events_before(u64::MAX).unwrap() {
         Ok(_) | Err(DeletionError::NothingBefore { .. }) => {}
         Err(error) => panic!("{error}"),
     }
@@ -135,7 +131,7 @@ fn fill(directory: &Path) {
     assert!(archived.archived.len() > 1);
 }
 
-fn check(host: &CommandHost, point: &str) {
+fn check(host: &Running<Aggregates>, point: &str) {
     let bus = host.bus(&BusOptions::default()).unwrap();
     for id in (0..SAFES).step_by(7) {
         let holds = (ROUNDS * (id + 1)).cast_signed();

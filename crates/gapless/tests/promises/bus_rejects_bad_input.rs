@@ -1,13 +1,14 @@
 //! Bad input is an error of its own kind, and unrelated work continues.
 
-use gapless::Message;
 use gapless::client::MessageType;
 use gapless::cqrs::{
-    AcceptedCommand, Aggregate, BusError, BusOptions, CommandBus, CommandError, CommandHost, CommandHostOptions,
-    CommandModel, Creation, Decision, TypeKey,
+    AcceptedCommand, Aggregate, AggregateOptions, BusError, BusOptions, CommandBus, CommandError, CommandModel,
+    Creation, Decision, TypeKey,
 };
+use gapless::host::Aggregates;
 use gapless::message::Headers;
 use gapless::prelude::*;
+use gapless::{Message, Running};
 use gapless_bus_checker::reported_outcomes::LABEL;
 use gapless_bus_checker::{History, ReportedOutcome, ReportedOutcomes};
 use gapless_testkit::folder::SmallDisk;
@@ -65,7 +66,7 @@ macro_rules! counter {
                 }
             }
 
-            pub fn start(directory: &Path) -> (CommandHost, CommandBus) {
+            pub fn start(directory: &Path) -> (Running<Aggregates>, CommandBus) {
                 super::start(directory, CommandModel::new().aggregate::<Counter>())
             }
         }
@@ -108,13 +109,13 @@ counter!(
     |Command::Count(count)| Event::Counted(count)
 );
 
-fn start(directory: &Path, model: CommandModel) -> (CommandHost, CommandBus) {
+fn start(directory: &Path, model: CommandModel) -> (Running<Aggregates>, CommandBus) {
     try_start(directory, model).unwrap_or_else(|refused| panic!("{refused}"))
 }
 
-fn try_start(directory: &Path, model: CommandModel) -> Result<(CommandHost, CommandBus), String> {
-    let options = CommandHostOptions { aggregates_max: 4, index_entries_max: 60, ..CommandHostOptions::default() };
-    let started = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory));
+fn try_start(directory: &Path, model: CommandModel) -> Result<(Running<Aggregates>, CommandBus), String> {
+    let options = AggregateOptions { aggregates_max: 4, index_entries_max: 60, ..AggregateOptions::default() };
+    let started = Host::in_directory(directory).aggregates(model).aggregate_options(options).start();
     let host = started.map_err(|error| error.to_string())?;
     let bus = host.bus(&BusOptions::default()).unwrap();
     Ok((host, bus))
@@ -209,7 +210,7 @@ fn hostile_bytes_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::seeded();
     let (host, bus) = first::start(directory.path());
-    let mut hostile = host.service().connect(ClientOptions::default()).unwrap();
+    let mut hostile = host.polled_client(ClientOptions::default()).unwrap();
     let session = hostile.open_session(random_token(), 8).unwrap();
     let schema = TypeKey::of("counter.Command").0;
     let message = |schema| MessageType { schema, encoding: Encoding::Opaque };
@@ -253,12 +254,9 @@ fn full_disk_stops_bus_without_loss() {
     let long = first::Command::Long(vec![7; 20_000]);
     for (round, size) in [(0, None), (1, Some("size=9m"))] {
         size.iter().for_each(|size| disk.remount(size));
-        let options = ServiceHostOptions {
-            persistence: Persistence { segment_length_bytes: 512 << 10, ..Persistence::default() },
-            ..ServiceHostOptions::in_directory(&directory)
-        };
+        let persistence = Persistence { segment_length_bytes: 512 << 10, ..Persistence::default() };
         let model = CommandModel::new().aggregate::<first::Counter>();
-        let host = CommandHost::start(model, CommandHostOptions::default(), options).unwrap();
+        let host = Host::in_directory(&directory).persistence(persistence).aggregates(model).start().unwrap();
         let bus = host.bus(&BusOptions::default()).unwrap();
         let mut call = |identifier: u128| {
             label += 1;
@@ -279,7 +277,7 @@ fn full_disk_stops_bus_without_loss() {
         }
         let error = (1..).find_map(|identifier| call(identifier).err()).unwrap();
         assert_eq!(error, CommandError::Bus(BusError::Disconnected));
-        let said = wait::until_some("the host says why", || host.service().failure()).to_string();
+        let said = wait::until_some("the host says why", || host.status().failure);
         assert!(said.to_lowercase().contains("no space"), "{said}");
         assert!(host.stop().is_err());
     }

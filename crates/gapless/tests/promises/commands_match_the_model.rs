@@ -3,11 +3,12 @@
 //! is deleted.
 
 use crate::account::{Account, AccountCommand, AccountRefusal};
+use gapless::Host;
 use gapless::cqrs::{
-    AcceptedCommand, Aggregate as _, BusOptions, CommandBus, CommandError, CommandHost, CommandHostOptions,
-    CommandModel, EventFilter, PendingOutcome, Position, TypeKey,
+    AcceptedCommand, Aggregate as _, AggregateOptions, BusOptions, CommandBus, CommandError, CommandModel, EventFilter,
+    PendingOutcome, Position, TypeKey,
 };
-use gapless::service::ServiceHostOptions;
+use gapless::host::Aggregates;
 use gapless_bus_checker::History;
 use gapless_testkit::random::rounds;
 use proptest::prelude::*;
@@ -101,15 +102,15 @@ impl Model {
 }
 
 struct Running {
-    host: CommandHost,
+    host: gapless::Running<Aggregates>,
     buses: [CommandBus; 2],
 }
 
 impl Running {
     fn start(directory: &Path) -> Self {
         let model = CommandModel::new().aggregate::<Account>();
-        let options = CommandHostOptions { aggregates_max: 2, index_entries_max: 24, ..CommandHostOptions::default() };
-        let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory)).unwrap();
+        let options = AggregateOptions { aggregates_max: 2, index_entries_max: 24, ..AggregateOptions::default() };
+        let host = Host::in_directory(directory).aggregates(model).aggregate_options(options).start().unwrap();
         let buses = [(); 2].map(|()| host.bus(&BusOptions { in_flight_max: 128 }).unwrap());
         Self { host, buses }
     }
@@ -166,7 +167,8 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
         running = Running::start(directory.path());
     }
     for (account, known) in &model.accounts {
-        let mut found = running.host.found_events(EventFilter::aggregate::<Account>(account), Position::default());
+        let mut found =
+            running.host.found_events(EventFilter::aggregate::<Account>(account), Position::default()).unwrap();
         let count = std::iter::from_fn(|| found.next_event().unwrap().map(drop)).count();
         prop_assert_eq!(count as u64, known.version, "events of {}", account);
     }

@@ -1,8 +1,8 @@
 //! The stream is read by a host without aggregates.
 
 use crate::ledger_process::{Run, example};
-use gapless::cqrs::{CommandHost, CommandHostOptions, CommandModel, Position};
-use gapless::service::ServiceHostOptions;
+use gapless::Host;
+use gapless::cqrs::{CommandModel, Position};
 use gapless_testkit::random::{Random, rounds};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,14 +12,13 @@ use std::time::Duration;
 
 fn bank(directory: &Path, words: &[&str]) -> Run {
     let mut command = Command::new(example("bank"));
-    command.arg("--directory").arg(directory).args(["--accounts", "50"]).args(words);
+    command.arg(directory).args(["--accounts", "50"]).args(words);
     Run::start(&mut command)
 }
 
 fn recorded(directory: &Path) -> BTreeMap<u64, usize> {
-    let options = ServiceHostOptions::in_directory(directory);
-    let host = CommandHost::start(CommandModel::new(), CommandHostOptions::default(), options).unwrap();
-    let (mut reader, mut found) = (host.events(Position::default()), BTreeMap::new());
+    let host = Host::in_directory(directory).aggregates(CommandModel::new()).start().unwrap();
+    let (mut reader, mut found) = (host.events(Position::default()).unwrap(), BTreeMap::new());
     while let Some(mut transaction) = reader.next_transaction().unwrap() {
         let events = std::iter::from_fn(|| transaction.next_event().unwrap()).count();
         found.insert(transaction.sequence, events);

@@ -44,7 +44,10 @@ fn killed_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let (directory, home) = (folder.path().join("bank"), folder.path().join("home"));
     std::fs::create_dir(&home).unwrap();
-    let start = |bank: &Bank| ServiceHost::start(bank.clone(), ServiceHostOptions::in_directory(&directory)).unwrap();
+    let start = |bank: &Bank| {
+        let bank = bank.clone();
+        Host::in_directory(&directory).service_from(move || bank.clone()).start().unwrap()
+    };
     let (mut bank, mut host) = (Bank::default(), None);
     host.replace(start(&bank));
     let socket = directory.join("node.socket");

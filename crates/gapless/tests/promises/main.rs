@@ -10,6 +10,7 @@ mod transfer;
 mod ledger_fold;
 mod ledger_process;
 
+mod bank_keeps_its_rules;
 mod bank_survives_leader_loss;
 mod bus_rejects_bad_input;
 mod commands_match_the_model;

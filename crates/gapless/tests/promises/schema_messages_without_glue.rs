@@ -27,8 +27,8 @@ impl Service for Mirror {
 
 #[test]
 fn client_sends_and_reads_objects() {
-    let host = ServiceHost::start(Mirror, ServiceHostOptions::in_memory()).unwrap();
-    let mut client = host.connect(ClientOptions::default()).unwrap();
+    let host = Host::in_memory().service_from(|| Mirror).start().unwrap();
+    let mut client = host.polled_client(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
     let reply = client.call_message(session, &Sbe(order_v2()), PATIENCE).unwrap();
     assert_eq!(reply.message_type(), MessageType::of::<Sbe<Order>>());

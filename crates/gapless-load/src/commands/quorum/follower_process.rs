@@ -5,7 +5,7 @@ use crate::commands::messages::{SbeForm, SerdeForm};
 use crate::commands::{NAME, failed};
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::requests::AdminCommand;
-use gapless_cqrs::CommandHostOptions;
+use gapless_cqrs::AggregateOptions;
 use gapless_cqrs::member::CommandMember;
 use gapless_measure::Result;
 use gapless_measure::child_process::{OrphanPolicy, Parent};
@@ -42,7 +42,7 @@ pub fn main(assignment: &str) -> Result<()> {
         _ => model::<SerdeForm>(),
     };
     let cpu_before_ns = process_cpu_ns();
-    let member = CommandMember::start(model, CommandHostOptions::default(), &parse(&assignment.config)?);
+    let member = CommandMember::start(model, AggregateOptions::default(), &parse(&assignment.config)?);
     let member = member.map_err(failed)?;
     parent.send(&FollowerReady)?;
     while let Some(order) = parent.receive()? {

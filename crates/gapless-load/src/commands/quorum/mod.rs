@@ -12,7 +12,7 @@ use gapless_agent::Clock;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberRole;
 use gapless_cqrs::member::CommandMember;
-use gapless_cqrs::{BusOptions, CommandBus, CommandHostOptions, CommandModel, Draft, PendingOutcome};
+use gapless_cqrs::{AggregateOptions, BusOptions, CommandBus, CommandModel, Draft, PendingOutcome};
 use gapless_measure::Result;
 use gapless_measure::child_process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ impl PolledLeader {
         follower: &mut Child<'_>,
         interrupted: &AtomicBool,
     ) -> Result<Self> {
-        let started = CommandMember::start_by_hand(model::<F>(), CommandHostOptions::default(), &parse(text)?);
+        let started = CommandMember::start_by_hand(model::<F>(), AggregateOptions::default(), &parse(text)?);
         let (mut member, (clock, _)) = (started.map_err(failed)?, Clock::fastest());
         let (since, mut asked) = (Instant::now(), Instant::now());
         loop {

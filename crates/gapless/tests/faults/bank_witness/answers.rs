@@ -1,8 +1,8 @@
 //! Expected answers of the bank, by a fold of its journal that is independent of its aggregates.
 
 use super::model::{Account, BankCommand, BankEvent, NotTransferred, Overdrawn, Transferred};
-use super::tellers::{ACCOUNTS, CommandContent, KnownOutcomes};
-use gapless::cqrs::{Aggregate as _, BusOptions, CommandError, CommandMember, TypeKey};
+use super::tellers::{ACCOUNTS, CommandContent, KnownOutcomes, bus_of};
+use gapless::cqrs::{Aggregate as _, CommandError, TypeKey};
 use gapless::message::Message as _;
 use gapless_bus_checker::reported_outcomes::LABEL;
 use gapless_bus_checker::{Decision, Event, History, OutcomeCounts};
@@ -25,8 +25,7 @@ pub fn check_outcomes(history: &History, known: &KnownOutcomes) -> Result<(Outco
 }
 
 pub fn compare(sockets: &[PathBuf], balances: &Balances) -> Result<(), String> {
-    let bus =
-        until_some("the bank accepts a connection", || CommandMember::bus_of(sockets, &BusOptions::default()).ok());
+    let bus = until_some("the bank accepts a connection", || bus_of(sockets));
     for id in 0..ACCOUNTS {
         let found = bus.call(Account::command(&id, &BankCommand::Withdraw(u64::MAX)));
         let expected = match balances.get(&id) {

@@ -2,7 +2,7 @@ use super::model::{Account, TransferHandler};
 use super::process::BankProcess;
 use super::tellers::{Command, CommandContent, Teller, outcome_of};
 use gapless::Message;
-use gapless::cqrs::{Aggregate as _, BusError, CommandError, CommandHandler as _, DirectBus, Draft};
+use gapless::cqrs::{Aggregate as _, BusError, CommandError, CommandHandler as _, Draft, PolledBus};
 use gapless::message::Headers;
 use gapless_bus_checker::ReportedOutcome;
 use gapless_bus_checker::reported_outcomes::LABEL;
@@ -24,7 +24,7 @@ impl Order {
     }
 }
 
-pub fn serve(bus: &mut DirectBus) {
+pub fn serve(bus: &mut PolledBus) {
     println!("ready");
     let (lines, orders) = channel();
     std::thread::spawn(move || std::io::stdin().lines().map_while(Result::ok).try_for_each(|line| lines.send(line)));
@@ -37,7 +37,7 @@ pub fn serve(bus: &mut DirectBus) {
     }
 }
 
-fn send(bus: &mut DirectBus, order: Order) {
+fn send(bus: &mut PolledBus, order: Order) {
     let (label, identifier) = (order.label, order.identifier());
     let headers = Headers::default().with(LABEL, label.to_le_bytes());
     match &order.what {

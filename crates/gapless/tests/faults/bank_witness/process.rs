@@ -2,7 +2,8 @@
 
 use super::direct;
 use super::model::model;
-use gapless::cqrs::{BusOptions, CommandHost, CommandHostOptions, CommandMember, DirectBus, HostError};
+use gapless::cqrs::{AggregateOptions, BusOptions};
+use gapless::host::{Aggregates, Running};
 use gapless::prelude::*;
 use gapless_testkit::process::{Process, started_as, this_program};
 use std::io::{Read as _, Write as _};
@@ -15,64 +16,49 @@ const MEMBER: &str = "bank_witness::member";
 
 const OWNER: &str = "bank_witness::owner";
 
-fn bus_options() -> CommandHostOptions {
-    CommandHostOptions { aggregates_max: 8, index_entries_max: 300, ..CommandHostOptions::default() }
+fn options() -> AggregateOptions {
+    AggregateOptions { aggregates_max: 8, index_entries_max: 300, ..AggregateOptions::default() }
 }
 
 /// Small segments and windows, and frequent snapshots: a few thousand commands cause the events of weeks.
-fn stream_options(directory: &Path, tier: Tier) -> ServiceHostOptions {
-    ServiceHostOptions {
-        tier,
-        frame_length_max: 4096,
-        window_bytes: 1 << 20,
-        snapshot_interval_frames: Some(500),
-        persistence: Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() },
-        threads: Threads { detach_persister: true, ..Threads::default() },
-        ..ServiceHostOptions::in_directory(directory)
-    }
+fn host_on(directory: &Path, tier: Tier) -> Host<Aggregates> {
+    let persistence = Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() };
+    let host = Host::in_directory(directory).tier(tier).frame_length_max(4096).window_bytes(1 << 20);
+    host.snapshot_every(500).persistence(persistence).aggregates(model()).aggregate_options(options())
 }
 
 /// Does not return if this process was started as a bank.
 pub fn run_bank_if_asked() {
     if let Some(arguments) = started_as(BANK) {
         let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
-        let stream = stream_options(Path::new(directory), tier.parse().unwrap());
-        let host = CommandHost::start(model(), bus_options(), stream).unwrap_or_else(|error| failed(&error));
-        serve(|| host.service().failure());
-        end(host.stop());
+        let threads = Threads { detach_persister: true, ..Threads::default() };
+        serve(host_on(Path::new(directory), tier.parse().unwrap()).threads(threads));
     }
     if let Some(arguments) = started_as(OWNER) {
         let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
-        let stream = stream_options(Path::new(directory), tier.parse().unwrap());
-        let bus = DirectBus::start(model(), bus_options(), stream, &BusOptions::default());
+        let bus = host_on(Path::new(directory), tier.parse().unwrap()).start_polled(&BusOptions::default());
         let mut bus = bus.unwrap_or_else(|error| failed(&error));
         direct::serve(&mut bus);
         end(bus.stop());
     }
     if let Some(arguments) = started_as(MEMBER) {
-        let config = ClusterConfig::load(&arguments[0]).unwrap_or_else(|error| failed(&error));
-        let member = CommandMember::start(model(), bus_options(), &config).unwrap_or_else(|error| failed(&error));
-        serve(|| member.replica().failure());
-        end(member.stop());
+        serve(Host::member(&arguments[0]).aggregates(model()).aggregate_options(options()));
     }
 }
 
-fn serve<E: std::fmt::Display>(failure: impl Fn() -> Option<E>) {
+fn serve(host: Host<Aggregates>) -> ! {
+    let host = host.start().unwrap_or_else(|error| failed(&error));
     println!("ready");
-    let (ended, end) = std::sync::mpsc::channel();
+    let stopping = host.clone();
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        let _ = ended.send(());
+        let _ = stopping.stop();
     });
-    while end.recv_timeout(Duration::from_millis(20)).is_err() {
-        if let Some(failure) = failure() {
-            failed(&failure);
-        }
-    }
+    end(host.wait())
 }
 
-fn end(stopped: Result<u64, HostError>) -> ! {
-    match stopped {
+fn end<T, E: std::fmt::Display>(ended: Result<T, E>) -> ! {
+    match ended {
         Ok(_) => std::process::exit(0),
         Err(error) => failed(&error),
     }

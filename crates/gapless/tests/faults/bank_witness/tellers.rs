@@ -2,9 +2,10 @@
 
 use super::model::{Account, BankCommand, Transfer, TransferHandler};
 use gapless::Message;
+use gapless::client::{ClientOptions, PolledClient};
 use gapless::cqrs::{
     AcceptedCommand, Aggregate as _, BusError, BusOptions, CommandBus, CommandError, CommandHandler as _,
-    CommandMember, PendingOutcome,
+    PendingOutcome,
 };
 use gapless::message::Headers;
 use gapless_bus_checker::reported_outcomes::LABEL;
@@ -51,6 +52,12 @@ struct TellerState {
     answered: AtomicU64,
     repeated: AtomicU64,
     is_over: AtomicBool,
+}
+
+/// A handle of a bank at one of `sockets`.
+pub fn bus_of(sockets: &[PathBuf]) -> Option<CommandBus> {
+    let client = PolledClient::connect_any(sockets, ClientOptions::default()).ok()?;
+    CommandBus::over(client, &BusOptions::default()).ok()
 }
 
 pub struct Tellers {
@@ -127,7 +134,7 @@ impl Teller {
     fn run(mut self) {
         let is_over = |shared: &TellerState| shared.is_over.load(Ordering::Relaxed);
         while !is_over(&self.shared) {
-            let Ok(bus) = CommandMember::bus_of(&self.sockets, &BusOptions::default()) else {
+            let Some(bus) = bus_of(&self.sockets) else {
                 std::thread::sleep(Duration::from_millis(5));
                 continue;
             };

@@ -18,32 +18,27 @@ pub enum Kind {
 }
 
 /// Small segments, frequent snapshots, hardly any retention: a few thousand commands cause the events of weeks.
-fn options(directory: &Path, tier: Tier) -> ServiceHostOptions {
-    ServiceHostOptions {
-        tier,
-        frame_length_max: 4096,
-        window_bytes: 1 << 20,
-        snapshot_interval_frames: Some(500),
-        persistence: Persistence {
-            segment_length_bytes: 256 << 10,
-            retention: Retention { bytes_max: Some(512 << 10), age_max_ns: None },
-            ..Persistence::default()
-        },
-        threads: Threads { detach_persister: true, ..Threads::default() },
-        ..ServiceHostOptions::in_directory(directory)
-    }
+fn host_on(directory: &Path, tier: Tier) -> Host {
+    let persistence = Persistence {
+        segment_length_bytes: 256 << 10,
+        retention: Retention { bytes_max: Some(512 << 10), age_max_ns: None },
+        ..Persistence::default()
+    };
+    let host =
+        Host::in_directory(directory).tier(tier).frame_length_max(4096).window_bytes(1 << 20).snapshot_every(500);
+    host.persistence(persistence).threads(Threads { detach_persister: true, ..Threads::default() })
 }
 
 /// Does not return if this process was started as the service.
 pub fn be_the_service_if_asked() {
     let Some(arguments) = started_as(SERVICE) else { return };
     let [directory, tier, kind] = &arguments[..] else { panic!("three arguments are expected, not {arguments:?}") };
-    let options = options(Path::new(directory), tier.parse().unwrap());
+    let host = host_on(Path::new(directory), tier.parse().unwrap());
     let host = match *kind == format!("{:?}", Kind::EventSourced) {
-        true => ServiceHost::start(Bank::default(), options),
-        false => ServiceHost::start_state(StateBank::new, options),
+        true => host.service_from(Bank::default),
+        false => host.replicated_state(StateBank::new),
     };
-    let host = match host {
+    let host = match host.start() {
         Ok(host) => host,
         Err(error) => {
             println!("failed: {error}");
@@ -57,7 +52,7 @@ pub fn be_the_service_if_asked() {
         let _ = ended.send(());
     });
     while end.recv_timeout(Duration::from_millis(20)).is_err() {
-        if let Some(failure) = host.failure() {
+        if let Some(failure) = host.status().failure {
             println!("failed: {failure}");
             std::process::exit(4);
         }
