@@ -46,7 +46,7 @@ fn poison(place: &Path) {
     client.call(session, NUMBER, &[4], Duration::from_secs(30)).unwrap();
     assert!(client.call(session, NUMBER, &[], Duration::from_secs(30)).is_err());
     let limit = Instant::now() + Duration::from_secs(30);
-    while host.failure().is_none() && Instant::now() < limit {
+    while host.status().failure.is_none() && Instant::now() < limit {
         std::thread::yield_now();
     }
     assert!(host.stop().unwrap_err().to_string().contains("`gapless journal skip DIRECTORY 3`"));

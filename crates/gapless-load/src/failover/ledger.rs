@@ -2,7 +2,6 @@
 //! in the clients' outcomes.
 
 use gapless::prelude::*;
-use gapless_engine::{ServiceHost, ServiceHostOptions};
 use std::collections::BTreeMap;
 
 /// Owner, number, padding. Reply: owner, number, count of the owner's numbers.
@@ -100,6 +99,7 @@ impl Service for Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapless_engine::{ServiceHost, ServiceHostOptions};
 
     #[test]
     fn duplicates_survive_a_restart() {
