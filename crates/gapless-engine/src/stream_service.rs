@@ -14,10 +14,13 @@ use gapless_client::node::{NodeEvent, NodeLink, NodeState, PublisherOptions, Sta
 use gapless_client::polled::MessageType;
 use gapless_client::{ClientError, QueryError};
 use gapless_schema::Encoding;
+use gapless_stream::messages::QueryMessage;
+use gapless_transport::ConnectionId;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -283,7 +286,17 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// # Errors
     /// [`QueryError::Unhandled`] without a handler for these types; [`QueryError::Failed`] after a panic of the handler.
     pub fn query(&self, message: MessageType, payload: &[u8], answer: &mut Vec<u8>) -> Result<(), QueryError> {
-        match self.fold.query(message.schema, message.encoding, payload, answer) {
+        let query = QueryMessage {
+            connection: ConnectionId(0),
+            publisher: Weak::new(),
+            number: 0,
+            after: 0,
+            wait_ns_max: 0,
+            schema: message.schema,
+            encoding: message.encoding,
+            payload: payload.to_vec(),
+        };
+        match self.fold.query(&query, answer) {
             Ok(()) | Err(HandlerRefusal::Typed(_)) => Ok(()),
             Err(HandlerRefusal::Unhandled(reason) | HandlerRefusal::Undecodable(reason)) => {
                 Err(QueryError::Unhandled { reason })
