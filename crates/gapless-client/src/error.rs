@@ -233,7 +233,8 @@ pub enum QueryError<Refusal = NoRefusal> {
     /// The handler panicked, or its answer cannot be sent. The service and its state are as before; mend the handler.
     #[error("the query failed: {reason}")]
     Failed { reason: String },
-    /// No answer in time: the service is gone, or does not answer. Ask again.
+    /// No answer in time: the service is gone, or does not answer. Or the query awaits a sequence of an earlier
+    /// incarnation of the stream. Follow the reason, and ask again.
     #[error("the query has no answer: {reason}")]
     Unavailable { reason: String },
     /// The query cannot be encoded or sent, or has no readable answer. Follow the reason, and ask again.

@@ -14,8 +14,8 @@ use crate::timers::TimerTable;
 use crate::transaction_layout::DecodedTransaction;
 use gapless_message::request_description::RequestDescriptions;
 use gapless_schema::Encoding;
-use gapless_stream::messages::QueryMessage;
 use gapless_stream::handled_commands::HandledCommands;
+use gapless_stream::messages::QueryMessage;
 use std::any::Any;
 use std::ops::RangeInclusive;
 

@@ -33,6 +33,11 @@ impl<A: Display> Addresses<A> {
     }
 
     #[must_use]
+    pub fn all(&self) -> &[A] {
+        &self.all
+    }
+
+    #[must_use]
     pub const fn count(&self) -> usize {
         self.all.len()
     }

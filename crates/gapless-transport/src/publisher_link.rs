@@ -13,7 +13,7 @@ use rustix::net::RecvFlags;
 use std::time::Duration;
 
 /// Within this time the reason may follow the close of the rings.
-const REASON_WITHIN: Duration = Duration::from_millis(100);
+pub const REASON_WITHIN: Duration = Duration::from_millis(100);
 
 /// A service that stops wakes no client in its process.
 const IN_PROCESS_CHECK: Duration = Duration::from_millis(100);
@@ -103,28 +103,50 @@ impl PublisherLink {
     /// No frames follow those in the ring.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        let hung_up = self.socket.as_ref().is_some_and(|socket| {
+        // A failed stream or node closes its rings while its process may be alive.
+        self.socket_has_ended()
+            || self.reader.is_writer_closed()
+            || self.pump.as_ref().is_some_and(|pump| pump.is_over())
+    }
+
+    /// Whether the socket has its only message, or was closed.
+    fn socket_has_ended(&self) -> bool {
+        self.socket.as_ref().is_some_and(|socket| {
             !matches!(
                 rustix::net::recv(socket, &mut [0u8; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK),
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
             )
-        });
-        // A failed stream or node closes its rings while its process may be alive.
-        hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
+        })
+    }
+
+    /// Whether a reason of the other side's failure may be in transit. Do not wait for it longer than
+    /// [`REASON_WITHIN`].
+    #[must_use]
+    pub fn awaits_failure(&self) -> bool {
+        self.failures.is_none() && self.socket.is_some() && self.reader.is_writer_closed() && !self.socket_has_ended()
     }
 
     /// Reason of the other side's failure, if it is known here. Meant for a link that [is gone](Self::is_gone): a
     /// reason in transit is waited for, at most 100 ms.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
+        if self.failures.is_none()
+            && self.reader.is_writer_closed()
+            && let Some(socket) = &self.socket
+        {
+            // A wait that fails ends without a reason.
+            let _ = readiness::wait(&mut [PollFd::new(socket, PollFlags::IN)], Some(REASON_WITHIN));
+        }
+        self.known_failure()
+    }
+
+    /// Like [`PublisherLink::failure`], without waiting.
+    #[must_use]
+    pub fn known_failure(&self) -> Option<String> {
         if let Some(failures) = &self.failures {
             return Some(failures.failure()?.to_string());
         }
         let socket = self.socket.as_ref()?;
-        if self.reader.is_writer_closed() {
-            // A wait that fails ends without a reason.
-            let _ = readiness::wait(&mut [PollFd::new(socket, PollFlags::IN)], Some(REASON_WITHIN));
-        }
         let mut bytes = [0; WELCOME_LENGTH + REASON_BYTES_MAX];
         let (length, _) = rustix::net::recv(socket, &mut bytes[..], RecvFlags::DONTWAIT | RecvFlags::PEEK).ok()?;
         let (_, reason) = Welcome::with_reason(&bytes[..length])?;

@@ -207,6 +207,14 @@ pub(super) fn take_message(
                 if refusal.code == RefusalCode::Throttled {
                     return Ok(None);
                 }
+                if refusal.code == RefusalCode::Limit {
+                    let refused = by_token.iter().find(|(token, _)| **token as u64 == refusal.detail);
+                    if let Some((_, key)) = refused {
+                        sessions[key.index()].refuse_open();
+                    }
+                    let (code, detail, reason) = (refusal.code, refusal.detail, refusal.text.to_owned());
+                    return Err(ClientError::Refused { code, detail, reason });
+                }
                 return protocol(&format!("a refusal of this connection: {:?} {}", refusal.code, refusal.text));
             }
             let Some(opened) = SessionOpened::from_bytes(payload) else {
@@ -253,7 +261,8 @@ mod tests {
             take_message(&mut [], &mut by_id, &by_token, None, &frame, frame.payload(), &mut |told| panic!("{told:?}"))
         };
         assert_eq!(take(RefusalCode::Throttled).unwrap(), None);
-        assert!(matches!(take(RefusalCode::Limit), Err(ClientError::Protocol { .. })));
+        assert!(matches!(take(RefusalCode::Limit), Err(ClientError::Refused { code: RefusalCode::Limit, .. })));
+        assert!(matches!(take(RefusalCode::Malformed), Err(ClientError::Protocol { .. })));
         assert!(matches!(take(RefusalCode::NotLeader), Err(ClientError::NotLeader { .. })));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) use queries::QueryAnswer;
 pub use saved_session::SavedSession;
 pub use waiting::ClientWaker;
 
-pub(crate) use reconnecting::Resumption;
+pub(crate) use reconnecting::{Attempt, Resumption};
 pub(crate) use waiting::SleepLimit;
 
 use crate::ClientError;
@@ -63,6 +63,7 @@ use queries::QueriesInFlight;
 use reconnecting::{DeferredInput, ServiceAddress};
 use rustc_hash::FxHashMap;
 use session::CommandSession;
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use waiting::{CallWaits, SILENCE_MAX, ServiceSilence, TimeLimit};
@@ -129,6 +130,10 @@ pub struct PolledClient {
     assembly: Assembly,
     quiet_polls: QuietPolls,
     resending: Vec<SessionKey>,
+    /// Sessions whose opens wait for room in the ring.
+    reopening: VecDeque<SessionKey>,
+    /// Shared by threads that must not sleep.
+    waits_for_nothing: bool,
     /// Whether messages other than the awaited reply are kept for the next poll.
     awaits_reply: bool,
     asks: bool,
@@ -219,6 +224,8 @@ impl PolledClient {
             assembly: Assembly::default(),
             quiet_polls: QuietPolls::default(),
             resending: Vec::new(),
+            reopening: VecDeque::new(),
+            waits_for_nothing: false,
             awaits_reply: false,
             asks: false,
             accepted: (0, 0),
@@ -286,7 +293,8 @@ impl PolledClient {
     /// sessions take one round trip.
     ///
     /// # Errors
-    /// A token of 0 or a window out of range; the ring is full; the service is gone.
+    /// A token of 0 or a window out of range; the ring is full; the service is gone. A later poll gives
+    /// [`ClientError::Refused`] if the service has too many sessions: begin it again some time later.
     pub fn begin_session(&mut self, token: u128, window_messages: u32) -> Result<SessionKey, ClientError> {
         let refuse = |option, reason| Err(ClientError::Option { option, reason });
         if token == 0 {
@@ -296,9 +304,15 @@ impl PolledClient {
             return refuse("window_messages", format!("1 to {WINDOW_COMMANDS_MAX} are allowed, not {window_messages}"));
         }
         if let Some(key) = self.by_token.get(&token)
-            && !self.sessions[key.index()].is_lost()
+            && let session = &mut self.sessions[key.index()]
+            && !session.is_lost()
         {
-            return Ok(*key);
+            let key = *key;
+            if session.take_open_refused() {
+                self.reopening.push_back(key);
+                self.reopen()?;
+            }
+            return Ok(key);
         }
         self.send_open(SessionOpen { token, window_messages, shared: false, notices_seen: 0 })?;
         let key = SessionKey(self.sessions.len() as u32);
@@ -549,6 +563,9 @@ impl PolledClient {
             }
         }
         self.link.reader.release();
+        if !self.reopening.is_empty() {
+            self.reopen()?;
+        }
         if !self.resending.is_empty() {
             self.resend()?;
         }

@@ -29,6 +29,8 @@ pub(super) struct QueriesInFlight {
 struct QueryInFlight {
     /// Padded, for the next connection.
     frame: Vec<u8>,
+    /// Sequence that the caller asked for; 0 for none.
+    after: u64,
     /// The service has released the awaited frame, so that it answers at once.
     is_owed: bool,
     answer: Option<QueryAnswer>,
@@ -39,8 +41,16 @@ struct QueryInFlight {
 pub(crate) struct QueryAnswer {
     sequence: u64,
     message: MessageType,
-    is_refused: bool,
+    kind: AnswerKind,
     payload: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AnswerKind {
+    Answer,
+    Refusal,
+    /// None: the awaited sequence belongs to an earlier incarnation of the stream.
+    OtherIncarnation,
 }
 
 impl QueriesInFlight {
@@ -51,7 +61,7 @@ impl QueriesInFlight {
         query.answer.get_or_insert_with(|| QueryAnswer {
             sequence: frame.sequence(),
             message: MessageType { schema: frame.schema(), encoding: frame.encoding() },
-            is_refused: frame.flags() & REFUSED_FLAG != 0,
+            kind: if frame.flags() & REFUSED_FLAG != 0 { AnswerKind::Refusal } else { AnswerKind::Answer },
             payload: payload.to_vec(),
         });
         query.frame = Vec::new();
@@ -67,7 +77,12 @@ impl QueriesInFlight {
         std::mem::take(&mut self.has_news)
     }
 
-    pub fn begin_resending(&mut self) {
+    /// In another incarnation of the stream, sequences of the former one mean nothing.
+    pub fn begin_resending(&mut self, is_other_incarnation: bool) {
+        let unanswered = self.by_number.values_mut().filter(|query| query.answer.is_none());
+        for query in unanswered.filter(|_| is_other_incarnation) {
+            self.has_news |= query.move_to_other_incarnation();
+        }
         self.resend_from = self.by_number.first_key_value().map(|(number, _)| *number);
     }
 
@@ -79,6 +94,28 @@ impl QueriesInFlight {
     #[inline]
     pub fn are_owed(&self) -> bool {
         !self.by_number.is_empty() && self.by_number.values().any(|query| query.is_owed && query.answer.is_none())
+    }
+}
+
+impl QueryInFlight {
+    /// Reads the new incarnation, or ends if it awaits a sequence of the former one; returns whether it ends.
+    fn move_to_other_incarnation(&mut self) -> bool {
+        let Ok(frame) = Frame::parse(&self.frame) else { return false };
+        let header = FrameHeader { sequence: 0, ..frame.header() };
+        if self.after > 0 {
+            self.answer = Some(QueryAnswer {
+                sequence: self.after,
+                message: MessageType { schema: header.schema, encoding: frame.encoding() },
+                kind: AnswerKind::OtherIncarnation,
+                payload: Vec::new(),
+            });
+            self.frame = Vec::new();
+            return true;
+        }
+        let payload_length = frame.payload().len();
+        FrameWriter::new(&mut self.frame).finish(&header, payload_length);
+        self.is_owed = true;
+        false
     }
 }
 
@@ -207,7 +244,7 @@ impl PolledClient {
         append_all(&mut self.link, &frame)?;
         self.flush();
         let is_owed = after <= self.seen.sequence;
-        self.queries.by_number.insert(number, QueryInFlight { frame, is_owed, answer: None });
+        self.queries.by_number.insert(number, QueryInFlight { frame, after, is_owed, answer: None });
         self.queries.last_number = number;
         Ok(number)
     }
@@ -276,9 +313,17 @@ impl QueryAnswer {
     }
 
     pub(crate) fn result<Q: Request>(&self) -> Result<Result<Q::Reply, Q::Refusal>, QueryError> {
-        match self.is_refused {
-            true => Err(self.refused()),
-            false => self.decode::<Q>(),
+        match self.kind {
+            AnswerKind::Answer => self.decode::<Q>(),
+            AnswerKind::Refusal => Err(self.refused()),
+            AnswerKind::OtherIncarnation => {
+                let sequence = self.sequence;
+                let reason = format!(
+                    "the stream was restored or restarted, and sequence {sequence} belongs to its former incarnation; \
+                     ask without it"
+                );
+                Err(QueryError::Unavailable { reason })
+            }
         }
     }
 

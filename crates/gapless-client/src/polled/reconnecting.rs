@@ -8,6 +8,7 @@ use crate::ClientError;
 use crate::session_key::SessionKey;
 use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::wait_notices::WaitNotices;
+use gapless_log::LogError;
 use gapless_transport::addresses::Addresses;
 use gapless_transport::connect;
 use gapless_transport::connect::ConnectOptions;
@@ -22,6 +23,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+#[derive(Clone)]
 pub(super) enum ServiceAddress {
     Socket {
         path: PathBuf,
@@ -30,6 +32,8 @@ pub(super) enum ServiceAddress {
     },
     Tcp(String),
     ClientEnvironment,
+    #[cfg(test)]
+    Test(std::sync::Arc<dyn Fn() -> Result<PublisherLink, ClientError> + Send + Sync>),
 }
 
 impl ServiceAddress {
@@ -48,13 +52,15 @@ impl ServiceAddress {
             Self::Socket { path, .. } => connect::shared_memory::connect(path, options)?,
             Self::Tcp(address) => connect::tcp::connect(address, options, credentials)?,
             Self::ClientEnvironment => unreachable!("a client with an environment asks that"),
+            #[cfg(test)]
+            Self::Test(connect) => connect()?,
         })
     }
 
     pub fn given(&self) -> String {
         match self {
             Self::Socket { path, .. } => path.display().to_string(),
-            Self::Tcp(_) | Self::ClientEnvironment => self.to_string(),
+            _ => self.to_string(),
         }
     }
 }
@@ -65,11 +71,26 @@ impl fmt::Display for ServiceAddress {
             Self::Socket { named, .. } => named.display().fmt(f),
             Self::Tcp(address) => write!(f, "{TCP_PREFIX}{address}"),
             Self::ClientEnvironment => f.write_str("the simulated service"),
+            #[cfg(test)]
+            Self::Test(_) => f.write_str("the service of a test"),
         }
     }
 }
 
 const ATTEMPT_TIME_MIN: Duration = Duration::from_millis(5);
+
+/// An attempt to connect to one address, which needs no access to its client.
+pub(crate) struct Attempt {
+    address: ServiceAddress,
+    options: ConnectOptions,
+    credentials: Credentials,
+}
+
+impl Attempt {
+    pub fn connect(&self) -> Result<PublisherLink, ClientError> {
+        self.address.connect(&self.options, &self.credentials)
+    }
+}
 
 /// Result of an attempt to resume.
 #[derive(Debug)]
@@ -169,25 +190,51 @@ impl PolledClient {
         }
     }
 
-    /// Resumes over a connection made by the caller, without waiting. Each session can be used once its answer arrives
-    /// through [`PolledClient::poll`].
+    /// Resumes over a connection made by the caller, without waiting. Polls reopen the sessions, as the ring has room;
+    /// each can be used once its answer arrives through [`PolledClient::poll`].
     ///
     /// # Errors
-    /// The ring has no room for reopening the sessions.
+    /// The ring is damaged.
     #[doc(hidden)] // For the simulator and the shared client.
     pub fn resume_over(&mut self, link: PublisherLink) -> Result<(), ClientError> {
         self.begin_connection(link);
-        for number in 0..self.sessions.len() {
-            if !self.sessions[number].is_lost() {
-                let open = self.sessions[number].begin_reopen();
-                self.send_open(open)?;
+        for (number, session) in self.sessions.iter_mut().enumerate().filter(|(_, session)| !session.is_lost()) {
+            let _ = session.begin_reopen();
+            self.reopening.push_back(SessionKey(number as u32));
+        }
+        self.reopen()
+    }
+
+    /// Opens sessions again, as far as the ring has room.
+    #[cold]
+    pub(super) fn reopen(&mut self) -> Result<(), ClientError> {
+        while let Some(key) = self.reopening.front() {
+            let session = &mut self.sessions[key.index()];
+            if !session.is_lost() {
+                let open = session.begin_reopen();
+                match self.send_open(open) {
+                    Err(ClientError::Log(LogError::Full { .. })) => return Ok(()),
+                    sent => sent?,
+                }
             }
+            self.reopening.pop_front();
         }
         Ok(())
     }
 
+    /// Opens the sessions again that the service has refused because it had too many.
+    pub(crate) fn reopen_refused(&mut self) {
+        for (number, session) in self.sessions.iter_mut().enumerate() {
+            if session.take_open_refused() {
+                self.reopening.push_back(SessionKey(number as u32));
+            }
+        }
+    }
+
     fn begin_connection(&mut self, link: PublisherLink) {
-        if self.seen.identity != link.welcome.identity {
+        let is_other_incarnation = self.seen.identity != link.welcome.identity;
+        self.reopening.clear();
+        if is_other_incarnation {
             self.seen = SeenFrame::none_seen(link.welcome.identity);
             // Another incarnation of the stream may reuse the identifiers for other sessions.
             for (number, session) in self.sessions.iter_mut().enumerate() {
@@ -200,17 +247,16 @@ impl PolledClient {
         self.link = link;
         self.accepted = (0, 0);
         self.resending.drain(..).for_each(|key| self.sessions[key.index()].set_resend_from(None));
-        self.queries.begin_resending();
+        self.queries.begin_resending(is_other_incarnation);
         self.was_turned_away = false;
         self.assembly.clear();
         self.drop_unfinished();
     }
 
     fn try_next_address(&mut self, deadline: Instant) -> Result<(), ClientError> {
-        let peer = self.peer();
         let now = self.now();
         let Some(addresses) = &self.addresses else {
-            return Err(ClientError::Disconnected { peer, reason: self.link.failure() });
+            return Err(self.disconnected());
         };
         let has_others = addresses.count() > 1;
         let deadline = if has_others { deadline.min(now + SILENCE_MAX) } else { deadline };
@@ -242,9 +288,15 @@ impl PolledClient {
 
     /// Connects to the current address.
     fn dial(&mut self, limit: Duration) -> Result<PublisherLink, ClientError> {
-        let Some(addresses) = &self.addresses else {
-            return Err(ClientError::Disconnected { peer: self.peer(), reason: self.link.failure() });
-        };
+        let attempt = self.attempt(limit)?;
+        match &mut self.environment {
+            Some(environment) => environment.connect(attempt.options.timeout),
+            None => attempt.connect(),
+        }
+    }
+
+    fn attempt(&self, limit: Duration) -> Result<Attempt, ClientError> {
+        let Some(addresses) = &self.addresses else { return Err(self.disconnected()) };
         let has_others = addresses.count() > 1;
         let mut options = self.options.connect_options(has_others);
         if has_others {
@@ -252,15 +304,15 @@ impl PolledClient {
         }
         options.seen = self.seen;
         options.timeout = options.timeout.min(limit.max(ATTEMPT_TIME_MIN));
-        match &mut self.environment {
-            Some(environment) => environment.connect(options.timeout),
-            None => addresses.current().connect(&options, &self.options.credentials),
-        }
+        Ok(Attempt { address: addresses.current().clone(), options, credentials: self.options.credentials })
     }
 
-    /// Makes one attempt at one address, for at most `limit`, and does not wait for the sessions: polls reopen them and
-    /// resend their commands.
-    pub(crate) fn resume_once(&mut self, limit: Duration) -> Resumption {
+    /// The next attempt to connect, at one address and for at most `limit`. [`PolledClient::end_attempt`] takes its
+    /// result.
+    ///
+    /// # Errors
+    /// [`ClientError::Disconnected`] inside the service's process.
+    pub(crate) fn begin_attempt(&mut self, limit: Duration) -> Result<Attempt, ClientError> {
         let now = self.now();
         if std::mem::take(&mut self.silence).is_left
             && let Some(addresses) = &mut self.addresses
@@ -268,7 +320,13 @@ impl PolledClient {
             // One stalled member is not a whole failed round.
             let _ = addresses.failed(now);
         }
-        let Err(error) = self.dial(limit).and_then(|link| self.resume_over(link)) else {
+        self.attempt(limit)
+    }
+
+    /// Resumes over the link of an attempt, and does not wait for the sessions: polls reopen them and resend their
+    /// commands.
+    pub(crate) fn end_attempt(&mut self, connected: Result<PublisherLink, ClientError>) -> Resumption {
+        let Err(error) = connected.and_then(|link| self.resume_over(link)) else {
             return Resumption::Begun;
         };
         let now = self.now();
@@ -280,9 +338,27 @@ impl PolledClient {
         Resumption::Failed { error, pause }
     }
 
+    /// Client of a service that the test connects to.
+    #[cfg(test)]
+    pub(crate) fn connect_by(
+        connect: std::sync::Arc<dyn Fn() -> Result<PublisherLink, ClientError> + Send + Sync>,
+    ) -> Result<Self, ClientError> {
+        let link = connect()?;
+        let addresses = Addresses::new(vec![ServiceAddress::Test(connect)]);
+        Ok(Self::over(link, Some(addresses), None, super::ClientOptions::default()))
+    }
+
     /// Number of addresses; 0 inside the service's process.
     pub(crate) fn address_count(&self) -> usize {
         self.addresses.as_ref().map_or(0, Addresses::count)
+    }
+
+    /// Whether the service ends a connection on which no heartbeats arrive.
+    pub(crate) fn needs_heartbeats(&self) -> bool {
+        let is_remote = |addresses: &Addresses<ServiceAddress>| {
+            addresses.all().iter().any(|address| matches!(address, ServiceAddress::Tcp(_)))
+        };
+        self.link.pump.is_some() || self.addresses.as_ref().is_some_and(is_remote)
     }
 
     pub(super) fn has_deferred(&self) -> bool {
@@ -326,6 +402,9 @@ impl PolledClient {
 
     /// Everything but answers to opens is deferred to the next poll.
     fn read_open_answers(&mut self) -> Result<(), ClientError> {
+        if !self.reopening.is_empty() {
+            self.reopen()?;
+        }
         self.flush();
         let mut is_any = false;
         while let Some(length) = self.link.reader.next_length()? {

@@ -12,6 +12,8 @@ pub(super) struct CommandSession {
     open: bool,
     /// The service no longer knows it; it can never be used again.
     lost: bool,
+    /// The service has refused to open it, because it had too many.
+    open_refused: bool,
     /// The first number that the service refused for that.
     refused_from: Option<u64>,
     token: u128,
@@ -84,6 +86,7 @@ impl CommandSession {
             id: None,
             open: false,
             lost: false,
+            open_refused: false,
             refused_from: None,
             token,
             window_messages,
@@ -252,6 +255,7 @@ impl CommandSession {
 
     pub(super) fn begin_reopen(&mut self) -> SessionOpen {
         self.open = false;
+        self.open_refused = false;
         self.resend_from = None;
         SessionOpen {
             token: self.token,
@@ -259,6 +263,14 @@ impl CommandSession {
             shared: false,
             notices_seen: self.notices_seen,
         }
+    }
+
+    pub(super) const fn refuse_open(&mut self) {
+        self.open_refused = !self.open && !self.lost;
+    }
+
+    pub(super) const fn take_open_refused(&mut self) -> bool {
+        std::mem::replace(&mut self.open_refused, false)
     }
 
     pub(super) fn refused(&mut self, number: u64) {

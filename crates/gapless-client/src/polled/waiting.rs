@@ -149,9 +149,12 @@ impl PolledClient {
 
     pub(super) fn sleep_for_reply(&mut self, timeout: Duration) -> Result<(), ClientError> {
         self.flush();
-        // Room for the frames to be resent causes no wake-up.
-        let is_resending = !self.resending.is_empty() || self.queries.are_resent();
-        self.sleep(if is_resending { timeout.min(RESEND_INTERVAL) } else { timeout })
+        self.sleep(if self.is_resending() { timeout.min(RESEND_INTERVAL) } else { timeout })
+    }
+
+    /// Whether frames wait for room in the ring, which causes no wake-up.
+    fn is_resending(&self) -> bool {
+        !self.resending.is_empty() || !self.reopening.is_empty() || self.queries.are_resent()
     }
 
     pub(super) fn sleep(&mut self, timeout: Duration) -> Result<(), ClientError> {
@@ -197,8 +200,7 @@ impl PolledClient {
             return Err(gone);
         }
         let (longest, sends) = self.link.sleep_limit();
-        let is_resending = !self.resending.is_empty() || self.queries.are_resent();
-        let resending = is_resending.then_some(RESEND_INTERVAL);
+        let resending = self.is_resending().then_some(RESEND_INTERVAL);
         let longest = [silence, resending].into_iter().flatten().fold(longest, Duration::min);
         Ok(Some(SleepLimit { longest, sends }))
     }
@@ -251,6 +253,32 @@ impl PolledClient {
             return Ok(());
         }
         self.silence.is_left = is_silent;
-        Err(ClientError::Disconnected { peer: self.peer(), reason: self.link.failure() })
+        Err(self.disconnected())
+    }
+
+    /// Never waits for anything from now on, not even for the reason of a failure.
+    pub(crate) const fn wait_for_nothing(&mut self) {
+        self.waits_for_nothing = true;
+    }
+
+    /// The end of the connection, with its reason as far as it is known.
+    pub(crate) fn disconnected(&self) -> ClientError {
+        let reason = if self.waits_for_nothing { self.link.known_failure() } else { self.link.failure() };
+        ClientError::Disconnected { peer: self.peer(), reason }
+    }
+
+    /// Whether the reason of a failure may arrive, within 100 ms.
+    pub(crate) fn awaits_failure(&self) -> bool {
+        self.link.awaits_failure()
+    }
+
+    /// Whether a frame can still arrive at the service. If not, the next empty poll fails.
+    pub(crate) fn is_connected(&mut self) -> bool {
+        self.flush();
+        let is_gone = self.link.is_gone();
+        if is_gone {
+            self.quiet_polls.check_next();
+        }
+        !is_gone
     }
 }

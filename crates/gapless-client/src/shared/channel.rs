@@ -16,8 +16,9 @@ use gapless_agent::wake_fd;
 use gapless_transport::TransportError;
 use rustix::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
+use std::thread::Thread;
 
 /// Turns of one caller in a row, before it leaves the work to the watcher.
 const TURNS_MAX: usize = 16;
@@ -39,6 +40,9 @@ pub(super) struct Channel {
     pub wake: Arc<OwnedFd>,
     pub blocked: BlockedThreads,
     is_helper_started: AtomicBool,
+    pub needs_heartbeats: bool,
+    /// Thread that sends heartbeats until there is a helper.
+    pub keeper: OnceLock<Thread>,
     is_closed: AtomicBool,
 }
 
@@ -46,6 +50,7 @@ impl Channel {
     pub fn new(client: PolledClient, options: CallOptions) -> Result<Self, ClientError> {
         options.check()?;
         let wake = wake_fd::create().map_err(TransportError::system("making an eventfd"))?;
+        let needs_heartbeats = client.needs_heartbeats();
         Ok(Self {
             connection: WorkLock::new(Connection::new(client, options.sessions)),
             outbox: Outbox::new(options.sessions + 1, options.waiting_max),
@@ -57,6 +62,8 @@ impl Channel {
             wake: Arc::new(wake),
             blocked: BlockedThreads::default(),
             is_helper_started: AtomicBool::new(false),
+            needs_heartbeats,
+            keeper: OnceLock::new(),
             is_closed: AtomicBool::new(false),
         })
     }
@@ -168,6 +175,28 @@ impl Channel {
         spawned.is_ok()
     }
 
+    /// Starts a thread that sends heartbeats while no one calls, if the connection needs them and has no helper.
+    pub fn start_keeper(self: &Arc<Self>) {
+        if !self.needs_heartbeats || self.is_kept_by_others() {
+            return;
+        }
+        let channel = Arc::clone(self);
+        let spawned = std::thread::Builder::new().name(KEEPER_NAME.to_owned()).spawn(move || channel.run_keeper());
+        match spawned {
+            Ok(keeper) => _ = self.keeper.set(keeper.thread().clone()),
+            Err(error) => {
+                tracing::error!(
+                    "no thread for the heartbeats of a client: {error}; the service may end its connection"
+                );
+            }
+        }
+    }
+
+    /// Whether there is a helper, or no client any more.
+    pub fn is_kept_by_others(&self) -> bool {
+        self.is_helper_started.load(Ordering::SeqCst) || self.is_closed.load(Ordering::SeqCst)
+    }
+
     /// The calling thread is going to be the helper.
     pub fn claim_helper(&self) {
         self.is_helper_started.store(true, Ordering::SeqCst);
@@ -184,11 +213,16 @@ impl Channel {
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.wake_watcher();
+        if let Some(keeper) = self.keeper.get() {
+            keeper.unpark();
+        }
     }
 }
 
 /// Name of the helper thread.
 pub(super) const HELPER_NAME: &str = "gapless-client";
+/// Name of the thread that sends heartbeats.
+pub(super) const KEEPER_NAME: &str = "gapless-beats";
 
 impl Drop for Channel {
     fn drop(&mut self) {

@@ -1,15 +1,16 @@
 //! [`Connection`]: the polled client below a channel, with a session for each lane. The owner of its lock sends
-//! waiting commands and takes arrived replies; no one sleeps with the lock.
+//! waiting commands and takes arrived replies; no one sleeps or connects with the lock.
 
 use super::call_state::{CallState, Ending, Sending};
 use super::outbox::Outbox;
 use super::query_lane::QueryLane;
-use crate::polled::{Incoming, PolledClient, Reply, Resumption, SleepLimit, WINDOW_COMMANDS_MAX};
+use crate::polled::{Attempt, Incoming, PolledClient, Reply, Resumption, SleepLimit, WINDOW_COMMANDS_MAX};
 use crate::{ClientError, CommandNumber, SessionKey};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
 use gapless_log::LogError;
 use gapless_transport::interest::Interest;
+use gapless_transport::publisher_link::{PublisherLink, REASON_WITHIN};
 use gapless_transport::token::random_token;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -36,14 +37,21 @@ pub(super) struct Connection {
     /// The ring has no room, and nothing wakes the watcher when it has some.
     is_stuck: bool,
     lost: Option<LostConnection>,
-    /// Attempts since a session was open.
+    connected_at: Instant,
+    /// Attempts since a connection has lasted for [`CALM`].
     attempts: u32,
+    /// When sessions are opened again that the service has refused because it had too many.
+    reopens_at: Option<Instant>,
+    /// Last time of sending, in ns of a coarse clock.
+    sent_ns: u64,
     /// There is no service any more, for this reason.
     ended: Option<String>,
 }
 
 struct LostConnection {
     next_attempt: Instant,
+    /// The reason of its failure is waited for until then.
+    reason_until: Instant,
     waits: WaitNotices,
 }
 
@@ -105,13 +113,16 @@ pub(super) struct Pass {
 /// The next step of a lost connection.
 pub(super) enum Reconnection {
     Connected,
-    /// Until the next attempt.
+    /// Until the next step.
     Pause(Duration),
+    /// Connects without the lock; [`Connection::end_attempt`] takes the result.
+    Attempt(Attempt),
     Ended,
 }
 
 impl Connection {
-    pub fn new(client: PolledClient, lanes: usize) -> Self {
+    pub fn new(mut client: PolledClient, lanes: usize) -> Self {
+        client.wait_for_nothing();
         Self {
             client,
             lanes: (0..lanes).map(|_| LaneSession::default()).collect(),
@@ -122,7 +133,10 @@ impl Connection {
             passes_of_callers: 0,
             is_stuck: false,
             lost: None,
+            connected_at: Instant::now(),
             attempts: 0,
+            reopens_at: None,
+            sent_ns: coarse_ns(),
             ended: None,
         }
     }
@@ -157,6 +171,7 @@ impl Connection {
     }
 
     fn send_and_receive(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
+        self.reopen_refused();
         self.open_sessions()?;
         self.send(outbox, wakers);
         let received = self.receive(outbox, wakers)?;
@@ -192,8 +207,30 @@ impl Connection {
         Ok(())
     }
 
+    #[inline]
+    fn reopen_refused(&mut self) {
+        if self.reopens_at.is_some_and(|reopens_at| Instant::now() >= reopens_at) {
+            self.reopens_at = None;
+            self.client.reopen_refused();
+        }
+    }
+
+    /// Whether to keep commands back: while the client was idle, the service has gone. They are surely not sent, and
+    /// wait for the next connection, whose sessions may be others.
+    fn has_gone_meanwhile(&mut self) -> bool {
+        let now_ns = coarse_ns();
+        let is_idle = now_ns.saturating_sub(self.sent_ns) >= IDLE_NS;
+        if is_idle && !self.client.is_connected() {
+            // The next pass finds the loss, after the last replies.
+            self.is_stuck = true;
+            return true;
+        }
+        self.sent_ns = now_ns;
+        false
+    }
+
     fn send(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) {
-        if outbox.waiting.count() == 0 {
+        if outbox.waiting.count() == 0 || self.has_gone_meanwhile() {
             return;
         }
         let Self { client, lanes, queries, room, .. } = self;
@@ -244,8 +281,9 @@ impl Connection {
     }
 
     fn receive(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
-        let Self { client, lanes, by_session, attempts, .. } = self;
+        let Self { client, lanes, by_session, reopens_at, .. } = self;
         let (mut notices, mut last, mut lost) = (0, None, Vec::new());
+        let mut seen = client.seen_sequence();
         let received = client.poll(REPLIES_MAX, |incoming| match incoming {
             Incoming::Reply { session, reply, first: true } => {
                 let lane = match last {
@@ -256,6 +294,11 @@ impl Connection {
                         lane
                     }
                 };
+                // Before the end of its call, which may ask for it at once.
+                if reply.sequence > seen {
+                    seen = reply.sequence;
+                    outbox.see(seen);
+                }
                 let state = lanes[lane].answered(reply.session_seq);
                 wakers.extend(
                     state.and_then(|state| state.end(&outbox.waiting, |number, bytes| ending(number, bytes, &reply))),
@@ -265,10 +308,8 @@ impl Connection {
                 last = None;
                 lost.extend(by_session.remove(&session).map(|lane| (session, lane)));
             }
-            Incoming::Opened { .. } => {
-                *attempts = 0;
-                outbox.set_trouble(None);
-            }
+            Incoming::Opened { .. } if reopens_at.is_none() => outbox.set_trouble(None),
+            Incoming::Opened { .. } => {}
             Incoming::Notice { .. } => notices += 1,
             Incoming::Reply { .. } => {}
         });
@@ -286,12 +327,25 @@ impl Connection {
     #[cold]
     fn failed(&mut self, error: &ClientError, outbox: &Outbox, wakers: &mut Vec<Waker>) {
         match error {
-            ClientError::Disconnected { .. } if !self.client.reconnects_at_once() => {
+            ClientError::Log(LogError::Full { .. }) => self.is_stuck = true,
+            // Of a session, because the service has too many; the others are used meanwhile.
+            ClientError::Refused { .. } => {
                 outbox.set_trouble(Some(error.to_string()));
-                let next_attempt = Instant::now() + self.pause();
-                self.lost = Some(LostConnection { next_attempt, waits: WaitNotices::after_a_second() });
+                self.reopens_at = Some(Instant::now() + PAUSE_MAX);
             }
-            other => self.end(other, outbox, wakers),
+            error if self.client.reconnects_at_once() || !is_passing(error) => self.end(error, outbox, wakers),
+            error => {
+                if !matches!(error, ClientError::Disconnected { .. }) {
+                    tracing::warn!("a client reconnects: {error}");
+                }
+                outbox.set_trouble(Some(error.to_string()));
+                let now = Instant::now();
+                if now.saturating_duration_since(self.connected_at) >= CALM {
+                    self.attempts = 0;
+                }
+                let (next_attempt, reason_until) = (now + self.pause(), now + REASON_WITHIN);
+                self.lost = Some(LostConnection { next_attempt, reason_until, waits: WaitNotices::after_a_second() });
+            }
         }
     }
 
@@ -299,7 +353,7 @@ impl Connection {
         self.ended.is_some()
     }
 
-    /// Grows with the rounds of attempts that have opened no session.
+    /// Grows with the rounds of attempts without a lasting connection.
     fn pause(&self) -> Duration {
         let round = self.client.address_count().max(1) as u32;
         match self.attempts / round {
@@ -329,22 +383,52 @@ impl Connection {
         self.lost.is_some()
     }
 
-    /// Makes one attempt of at most `limit`, if one is due. Only the watcher calls this.
+    /// Next step of a lost connection: an attempt of at most `limit`, if one is due. Only the watcher calls this.
     pub fn reconnect(&mut self, limit: Duration, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Reconnection {
         let Some(lost) = &mut self.lost else { return Reconnection::Connected };
-        let left = lost.next_attempt.saturating_duration_since(Instant::now());
+        let now = Instant::now();
+        if now < lost.reason_until {
+            if self.client.awaits_failure() {
+                return Reconnection::Pause(REASON_INTERVAL);
+            }
+            if let error @ ClientError::Disconnected { reason: Some(_), .. } = self.client.disconnected() {
+                outbox.set_trouble(Some(error.to_string()));
+            }
+            lost.reason_until = now;
+        }
+        let left = lost.next_attempt.saturating_duration_since(now);
         if !left.is_zero() {
             return Reconnection::Pause(left);
         }
         self.attempts = self.attempts.saturating_add(1);
-        match self.client.resume_once(limit) {
+        match self.client.begin_attempt(limit) {
+            Ok(attempt) => Reconnection::Attempt(attempt),
+            Err(error) => {
+                self.end(&error, outbox, wakers);
+                Reconnection::Ended
+            }
+        }
+    }
+
+    /// Takes the result of an attempt.
+    pub fn end_attempt(
+        &mut self,
+        connected: Result<PublisherLink, ClientError>,
+        outbox: &Outbox,
+        wakers: &mut Vec<Waker>,
+    ) {
+        let Some(lost) = &mut self.lost else { return };
+        // Queries that no one awaits are not asked again.
+        self.queries.forget_abandoned(&mut self.client);
+        match self.client.end_attempt(connected) {
             Resumption::Begun => {
                 self.generation += 1;
                 self.lost = None;
+                self.connected_at = Instant::now();
+                self.reopens_at = None;
                 for lane in &mut self.lanes {
                     lane.resent_to = lane.in_flight.back().map_or(0, |(number, _)| *number);
                 }
-                Reconnection::Connected
             }
             Resumption::Failed { error, pause: Some(pause) } => {
                 lost.next_attempt = Instant::now() + pause;
@@ -353,12 +437,8 @@ impl Connection {
                     tracing::warn!(waited_s, %error, "a client has no service; it goes on looking, and its calls wait");
                 }
                 outbox.set_trouble(Some(error.to_string()));
-                Reconnection::Pause(pause)
             }
-            Resumption::Failed { error, pause: None } => {
-                self.end(&error, outbox, wakers);
-                Reconnection::Ended
-            }
+            Resumption::Failed { error, pause: None } => self.end(&error, outbox, wakers),
         }
     }
 
@@ -376,6 +456,9 @@ impl Connection {
             Ok(Some(SleepLimit { longest, sends })) => {
                 let is_full = self.is_stuck && !sends;
                 let longest = if is_full { longest.min(RETRY_INTERVAL) } else { longest };
+                let reopens_at = self.reopens_at;
+                let longest =
+                    reopens_at.map_or(longest, |at| longest.min(at.saturating_duration_since(Instant::now())));
                 Some(SleepLimit { longest, sends })
             }
             Ok(None) => None,
@@ -413,6 +496,23 @@ impl Connection {
 /// No wake-up comes with room in a ring.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 const SESSION_LOST: &str = "the service no longer knows its session, which has expired, or its stream was restored";
+
+/// A connection that lasts so long ends a series of attempts.
+const CALM: Duration = Duration::from_secs(1);
+/// After so long without a command the connection is checked before the next one.
+const IDLE_NS: u64 = 50_000_000;
+const REASON_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Clock of a few milliseconds, read in as many nanoseconds.
+fn coarse_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Whether another connection may be without the fault.
+const fn is_passing(error: &ClientError) -> bool {
+    !matches!(error, ClientError::OtherHistory { .. } | ClientError::OtherStream { .. } | ClientError::Option { .. })
+}
 
 fn unknown(number: Option<CommandNumber>, reason: String) -> Ending {
     match number {

@@ -11,6 +11,7 @@
 //! | `blocked` | blocking calls |
 //! | `watcher` | one thread that takes replies while no caller does, and that reconnects |
 //! | `channel` | `Channel`: the state that clones share |
+//! | `keeper` | heartbeats of a client without a helper |
 //! | `watch` | the watcher's state |
 //! | `blocked_threads` | threads in blocking calls that sleep |
 //! | `query_lane` | queries on their way |
@@ -36,6 +37,7 @@ mod channel;
 mod command_queue;
 mod connect;
 mod connection;
+mod keeper;
 mod mismatch;
 mod outbox;
 mod query;
@@ -168,6 +170,7 @@ impl Client {
     }
 
     fn of(channel: Arc<Channel>) -> Self {
+        channel.start_keeper();
         Self { owner: Arc::new(Owner(channel)), lane: None }
     }
 

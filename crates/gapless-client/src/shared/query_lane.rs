@@ -56,7 +56,7 @@ impl QueryLane {
     }
 
     #[cold]
-    fn forget_abandoned(&mut self, client: &mut PolledClient) {
+    pub fn forget_abandoned(&mut self, client: &mut PolledClient) {
         self.in_flight.retain(|(number, state)| {
             let is_kept = !state.is_abandoned();
             if !is_kept {

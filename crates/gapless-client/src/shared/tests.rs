@@ -1,7 +1,9 @@
 //! A client over rings whose other ends the test holds: rings without room, and the end of the helper.
 
+mod reconnecting;
+
 use super::*;
-use crate::polled::ClientOptions;
+use crate::polled::{ClientOptions, MessageType};
 use gapless_agent::block_on::block_on;
 use gapless_agent::wake_fd;
 use gapless_log::ring::{self, RingReader, RingWriter};
@@ -11,10 +13,13 @@ use gapless_testkit::wait::until;
 use gapless_transport::handshake::{HandshakeStatus, Welcome};
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::tier::Tier;
-use gapless_wire::control::{SessionOpen, SessionOpened};
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
+use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
@@ -30,15 +35,67 @@ struct FakeService {
     commands: RingReader,
     replies: RingWriter,
     wake: OwnedFd,
-    sessions: u64,
+    sessions: Arc<Mutex<Sessions>>,
     sequence: u64,
     /// Session and number of each command, and of each close.
     taken: Vec<(Kind, u64, u64)>,
+    /// Awaited sequence of each query, which gets no answer.
+    queries: Vec<u64>,
 }
+
+/// Sessions of a service, which outlive its connections.
+#[derive(Default)]
+struct Sessions {
+    /// Session and next number by token.
+    open: BTreeMap<u128, (u64, u64)>,
+    count: u64,
+    /// Opens to be refused for the limit of sessions.
+    refused: usize,
+    is_mute: bool,
+}
+
+impl Sessions {
+    /// `None` if it is refused.
+    fn open(&mut self, token: u128) -> Option<(u64, u64)> {
+        if self.refused > 0 {
+            self.refused -= 1;
+            return None;
+        }
+        let session = SESSION + self.count;
+        let opened = *self.open.entry(token).or_insert((session, 1));
+        self.count += u64::from(opened.0 == session);
+        Some(opened)
+    }
+
+    fn took(&mut self, session: u64, number: u64) {
+        let taken = self.open.values_mut().find(|(id, next)| *id == session && *next == number);
+        taken.into_iter().for_each(|(_, next)| *next += 1);
+    }
+}
+
+const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 5, incarnation: 1 };
 
 impl FakeService {
     fn start(command_ring_bytes: usize, stops: &Arc<AtomicBool>) -> (PolledClient, JoinHandle<Self>) {
-        let identity = StreamIdentity { stream_id: 5, incarnation: 1 };
+        let (link, mut service) = Self::link(command_ring_bytes, IDENTITY, &Arc::default());
+        let stops = Arc::clone(stops);
+        let thread = std::thread::spawn(move || {
+            // The last frames come before the end.
+            while !stops.load(Ordering::SeqCst) || service.take() {
+                if !service.take() {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            }
+            service
+        });
+        (PolledClient::local(link, ClientOptions::default()), thread)
+    }
+
+    fn link(
+        command_ring_bytes: usize,
+        identity: StreamIdentity,
+        sessions: &Arc<Mutex<Sessions>>,
+    ) -> (PublisherLink, Self) {
         let (writer, commands) = ring::create(&MemoryKind::Anonymous, command_ring_bytes, identity).unwrap();
         let (replies, reader) = ring::create(&MemoryKind::Anonymous, 4_096, identity).unwrap();
         let welcome = Welcome {
@@ -54,18 +111,9 @@ impl FakeService {
         };
         let link = PublisherLink::of_rings(welcome, writer, reader).unwrap();
         let wake = rustix::io::fcntl_dupfd_cloexec(&link.wake_publisher, 0).unwrap();
-        let mut service = Self { commands, replies, wake, sessions: 0, sequence: 0, taken: Vec::new() };
-        let stops = Arc::clone(stops);
-        let thread = std::thread::spawn(move || {
-            // The last frames come before the end.
-            while !stops.load(Ordering::SeqCst) || service.take() {
-                if !service.take() {
-                    std::thread::sleep(Duration::from_micros(200));
-                }
-            }
-            service
-        });
-        (PolledClient::local(link, ClientOptions::default()), thread)
+        let sessions = Arc::clone(sessions);
+        let service = Self { commands, replies, wake, sessions, sequence: 0, taken: Vec::new(), queries: Vec::new() };
+        (link, service)
     }
 
     /// Takes one frame; `false` without any.
@@ -78,28 +126,49 @@ impl FakeService {
         let frame = Frame::parse(&bytes[..length]).unwrap();
         frame.verify().unwrap();
         self.sequence += 1;
-        let header = FrameHeader { kind: Kind::Reply, sequence: self.sequence, ..FrameHeader::default() };
+        let sequence = self.sequence;
+        let header = FrameHeader { kind: Kind::Reply, sequence, timestamp_ns: sequence, ..FrameHeader::default() };
         match frame.kind() {
             Kind::SessionOpen => {
-                let SessionOpen { token, .. } = SessionOpen::from_bytes(frame.payload()).unwrap();
-                let opened = SessionOpened { token, next_session_seq: 1, notices_acknowledged: 0 };
-                self.say(&FrameHeader { session: SESSION + self.sessions, ..header }, &opened.to_bytes());
-                self.sessions += 1;
+                let SessionOpen { token, notices_seen, .. } = SessionOpen::from_bytes(frame.payload()).unwrap();
+                let opened = self.sessions.lock().unwrap().open(token);
+                let Some((session, next_session_seq)) = opened else {
+                    let mut payload = [0; 32];
+                    let refusal = Refusal { code: RefusalCode::Limit, detail: token as u64, text: "too many" };
+                    let length = refusal.write_to(&mut payload);
+                    self.say(&FrameHeader { flags: REFUSED_FLAG, sequence: 0, ..header }, &payload[..length]);
+                    return true;
+                };
+                let opened = SessionOpened { token, next_session_seq, notices_acknowledged: notices_seen };
+                self.say(&FrameHeader { session, ..header }, &opened.to_bytes());
             }
+            Kind::Query => self.queries.push(frame.sequence()),
+            _ if self.sessions.lock().unwrap().is_mute => {}
             kind => {
                 self.taken.push((kind, frame.session(), frame.session_seq()));
-                let (session, session_seq, schema, flags) =
-                    (frame.session(), frame.session_seq(), frame.schema(), frame.flags());
-                if kind == Kind::Command {
+                self.sessions.lock().unwrap().took(frame.session(), frame.session_seq());
+                let (session, session_seq) = (frame.session(), frame.session_seq());
+                // An empty command asks for a reply.
+                if kind == Kind::Command && frame.payload().is_empty() {
+                    self.reply(&FrameHeader { session, session_seq, ..header }, 0);
+                } else if kind == Kind::Command {
                     let Bytes(bytes) = Bytes::decode(contract::split_request(frame.payload()).unwrap().1).unwrap();
-                    let mut payload = Vec::new();
-                    let agreed = contract::contracts_of::<Bytes>().into_iter().next().unwrap();
-                    contract::encode_reply(&(bytes.len() as u64), &agreed, &mut payload);
-                    self.say(&FrameHeader { session, session_seq, schema, flags, ..header }, &payload);
+                    self.reply(&FrameHeader { session, session_seq, ..header }, bytes.len() as u64);
+                } else if kind == Kind::Acknowledge {
+                    self.say(&FrameHeader { session, session_seq, ..header }, &[]);
                 }
             }
         }
         true
+    }
+
+    fn reply(&mut self, header: &FrameHeader, reply: u64) {
+        let mut payload = Vec::new();
+        let agreed = contract::contracts_of::<Bytes>().into_iter().next().unwrap();
+        contract::encode_reply(&reply, &agreed, &mut payload);
+        let message = MessageType::typed::<Bytes>();
+        let header = FrameHeader { schema: message.schema, flags: message.encoding.flags(), ..*header };
+        self.say(&header, &payload);
     }
 
     fn say(&mut self, header: &FrameHeader, payload: &[u8]) {
@@ -146,13 +215,6 @@ fn full_ring_is_retried() {
     }
 }
 
-/// Helpers of this process.
-fn helpers() -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default());
-    names.filter(|name| name.trim_end() == channel::HELPER_NAME).count()
-}
-
 /// The other tests of this crate have helpers, too, but no more after their end.
 #[test]
 fn last_client_ends_helper() {
@@ -164,7 +226,7 @@ fn last_client_ends_helper() {
     drop(client);
     drop(clone);
     assert_eq!(block_on(call), Ok(2), "a call keeps its client");
-    until("no helper", || helpers() == 0);
+    until("no helper", || reconnecting::threads(channel::HELPER_NAME) == 0);
     stops.store(true, Ordering::SeqCst);
     let taken = service.join().unwrap().taken;
     let closed = taken.iter().filter(|(kind, ..)| *kind == Kind::SessionClose).count();

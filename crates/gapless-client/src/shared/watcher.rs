@@ -5,6 +5,7 @@ use super::channel::{Channel, wake_all};
 use super::connection::Reconnection;
 use super::watch::Watch;
 use crate::ClientError;
+use crate::polled::Attempt;
 use gapless_transport::interest::{Interest, wait_for};
 use std::sync::atomic::Ordering;
 use std::task::Waker;
@@ -20,6 +21,8 @@ const SLEEP_MAX: Duration = Duration::from_secs(10);
 
 enum Step {
     Again,
+    /// Connects without the lock.
+    Connect(Attempt),
     Nap,
     /// Until a wake-up by a caller.
     Pause(Duration),
@@ -39,6 +42,10 @@ impl Channel {
             let left = until.map_or(SLEEP_MAX, |until| until.saturating_duration_since(Instant::now()).min(SLEEP_MAX));
             let slept = match self.step(watch, left, is_helper) {
                 Step::Again => continue,
+                Step::Connect(attempt) => {
+                    self.connect(&attempt);
+                    continue;
+                }
                 Step::Nap => {
                     std::thread::sleep(NAP);
                     continue;
@@ -66,6 +73,15 @@ impl Channel {
         self.disarm(watch);
     }
 
+    /// Sends and receives once, or makes one attempt to connect, and does not sleep.
+    pub fn watch_once(&self, watch: &mut Watch) {
+        if let Step::Connect(attempt) = self.step(watch, ATTEMPT_MAX, true) {
+            self.connect(&attempt);
+        }
+        self.is_idle.store(false, Ordering::SeqCst);
+        self.disarm(watch);
+    }
+
     fn step(&self, watch: &mut Watch, left: Duration, is_helper: bool) -> Step {
         let mut wakers = Vec::new();
         let (mut connection, known) = self.connection.lock();
@@ -76,6 +92,7 @@ impl Channel {
         let step = if connection.is_lost() {
             match connection.reconnect(left.min(ATTEMPT_MAX), &self.outbox, &mut wakers) {
                 Reconnection::Connected | Reconnection::Ended => Step::Again,
+                Reconnection::Attempt(attempt) => Step::Connect(attempt),
                 Reconnection::Pause(pause) => Step::Pause(pause),
             }
         } else if connection.has_ended() {
@@ -103,13 +120,23 @@ impl Channel {
         };
         drop(connection);
         wake_all(wakers);
-        if self.connection.has_news(known) {
+        // A lost connection has no use for the news.
+        if self.connection.has_news(known) && !matches!(step, Step::Connect(_)) {
             if matches!(step, Step::Idle) {
                 self.is_idle.store(false, Ordering::SeqCst);
             }
             return Step::Again;
         }
         step
+    }
+
+    fn connect(&self, attempt: &Attempt) {
+        let connected = attempt.connect();
+        let mut wakers = Vec::new();
+        let (mut connection, _) = self.connection.lock();
+        connection.end_attempt(connected, &self.outbox, &mut wakers);
+        drop(connection);
+        wake_all(wakers);
     }
 
     fn disarm(&self, watch: &mut Watch) {
