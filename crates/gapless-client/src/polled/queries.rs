@@ -309,7 +309,7 @@ impl PolledClient {
 
 impl QueryAnswer {
     pub(crate) fn is_unhandled(&self) -> bool {
-        self.is_refused && matches!(self.refused(), QueryError::Unhandled { .. })
+        self.kind == AnswerKind::Refusal && matches!(self.refused(), QueryError::Unhandled { .. })
     }
 
     pub(crate) fn result<Q: Request>(&self) -> Result<Result<Q::Reply, Q::Refusal>, QueryError> {
