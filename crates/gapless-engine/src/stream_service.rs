@@ -1,6 +1,7 @@
 //! [`StreamService`]: a service on an event stream of others. It publishes under numbers derived from the stream alone,
 //! so a replay or a second instance adds no message twice.
 
+use crate::context::OUTPUT_LENGTH_MAX;
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Policy, Sink};
 use crate::handler_guard::HandlerRefusal;
@@ -305,6 +306,9 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
                 Err(QueryError::Failed { reason })
             }
             Err(HandlerRefusal::Rejected(reject)) => Err(QueryError::Failed { reason: reject.text }),
+            Err(HandlerRefusal::TooLong(length)) => Err(QueryError::Failed {
+                reason: format!("its answer has {length} bytes; {OUTPUT_LENGTH_MAX} are the most"),
+            }),
         }
     }
 
