@@ -6,6 +6,7 @@
 //!
 //! Run it again after it was killed, with or without another amount. The guide `connecting-clients` explains it.
 
+use gapless::client::CommandNumber;
 use gapless::prelude::*;
 use std::{error::Error, fs, io, path::Path};
 

@@ -57,6 +57,7 @@ pub use gapless_client::{
     SessionKey, blocking,
 };
 pub use gapless_log::LogError;
+pub use gapless_message::request_description::RequestKind;
 pub use gapless_transport::credentials::Credentials;
 pub use gapless_transport::seen_frame::SeenFrame;
 pub use gapless_transport::token::random_token;

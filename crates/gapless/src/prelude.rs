@@ -1,7 +1,7 @@
 //! Items that nearly every service and client needs.
 
 pub use crate::client::{
-    CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, MessageType, Outcome, OwnedReply,
+    CallError, Client, ClientError, ClientOptions, Incoming, MessageType, Outcome, OwnedReply,
     PolledClient, QueryError, Reply, SavedSession, SessionKey, blocking, random_token,
 };
 #[cfg(feature = "cluster")]

@@ -19,5 +19,5 @@
 /// ```
 pub use gapless_macros::FaceState as State;
 pub use gapless_message::state::{
-    Deterministic, OldState, State, StateError, check, check_in_two_processes, read, write,
+    Deterministic, OldState, State, StateError, check_in_two_processes, read, write,
 };
