@@ -1,7 +1,7 @@
 //! `Context`: a handler's view of its message, and the outputs that it may produce.
 
 use crate::handler_guard::HandlerRefusal;
-use crate::outputs::{OutputDraft, Outputs, TimerChange};
+use crate::outputs::{OUTPUT_LENGTH_MAX, OutputDraft, Outputs, TimerChange};
 use crate::random;
 use crate::reject::Reject;
 use crate::sessions::{NOTICES_UNRECEIVED_MAX, NoticeReceivers};
@@ -20,9 +20,6 @@ pub struct Context<'a> {
     pub(crate) version: u32,
     pub(crate) drawn: u64,
 }
-
-/// Longest output of a handler, bytes. Equal in all streams and versions, so that replays hit it at the same messages.
-pub const OUTPUT_LENGTH_MAX: usize = gapless_transport::link::ANSWER_LENGTH_MAX;
 
 const DIRECT_LENGTH_MAX: usize = 4096;
 

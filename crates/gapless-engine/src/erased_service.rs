@@ -3,12 +3,12 @@
 
 use crate::EngineError;
 use crate::context::Context;
-use crate::handler_guard::HandlerRefusal;
+use crate::handler_guard::{HandlerRefusal, describe};
+use crate::pending_query::PendingQuery;
 use crate::query::QueryContext;
 use crate::reject::Reject;
-use crate::service::{Handlers, Service, describe};
+use crate::service::{Handlers, Service};
 use crate::sessions::SessionTable;
-use crate::state::pending_query::PendingQuery;
 use crate::store::snapshot::MAGIC;
 use crate::timers::TimerTable;
 use crate::transaction_layout::DecodedTransaction;

@@ -9,6 +9,7 @@ use crate::dead_letters::DeadLetters;
 use crate::fold::Fold;
 use crate::interruption::{ANSWERING, HANDLING, INTERRUPTED, keep_interrupted_query, keep_interrupted_speculation};
 use crate::output_record::OutputRecord;
+use crate::pending_query::POLL_NS_MAX;
 use crate::recovery::RecoverySummary;
 use crate::sender::{RetryTimer, SendQueue};
 use crate::snapshot_schedule::SnapshotSchedule;
@@ -48,10 +49,6 @@ pub enum ReplyDelivery {
     Direct(Egress),
     Detached(SendQueue),
 }
-
-/// Poll duration above which the next one takes fewer frames: a cluster member may share the thread and must send its
-/// heartbeats.
-pub(crate) const POLL_NS_MAX: u64 = 5_000_000;
 
 pub struct Executor {
     fold: Fold,

@@ -1,9 +1,9 @@
 //! Guard around application code: turns panics and inadmissible changes into refusals. It changes no state: the caller
 //! decides whether to stop, refuse or roll back.
 
-use crate::context::OUTPUT_LENGTH_MAX;
-use crate::outputs::ExecutionOutcome;
+use crate::outputs::{ExecutionOutcome, OUTPUT_LENGTH_MAX};
 use crate::reject::Reject;
+use gapless_schema::Encoding;
 use gapless_wire::control::RefusalCode;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,6 +68,14 @@ fn panicked(panic: &(dyn Any + Send)) -> HandlerRefusal {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     HandlerRefusal::Panicked(text.unwrap_or_else(|| "no message".to_owned()))
+}
+
+/// Text for a message whose name is not known.
+pub(crate) fn describe(schema: u32, encoding: Encoding) -> String {
+    if encoding == Encoding::Postcard {
+        return format!("typed message {schema:#010x}");
+    }
+    format!("schema {} template {}", schema >> 16, schema & 0xffff)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use crate::EngineError;
 use crate::erased_service::ErasedService;
-use crate::service::describe;
+use crate::handler_guard::describe;
 use gapless_agent::{Counter, Counters, CountersReader};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_schema::Encoding;

@@ -25,6 +25,7 @@
 //! | `erased_service` | a service without its type, so that the rest is compiled once |
 //! | [`mod@service`] | [`Service`] and [`Handlers`]: the application's part |
 //! | [`query`] | [`QueryContext`]: a query handler's view of the stream; answers of typed queries |
+//! | `pending_query` | a query on its way |
 //! | `typed_command` | decoding and answers of typed commands |
 //! | `typed_message` | timers, notices and events: messages without an answer |
 //! | [`context`] | [`Context`]: a handler's view of its message, and its outputs |
@@ -59,6 +60,7 @@ pub mod interruption;
 pub mod options;
 pub mod output_record;
 pub mod outputs;
+mod pending_query;
 pub mod query;
 pub mod random;
 pub mod recovery;
@@ -84,13 +86,14 @@ pub mod transaction_service;
 mod typed_command;
 mod typed_message;
 
-pub use context::{Context, OUTPUT_LENGTH_MAX};
+pub use context::Context;
 pub use embedded_host::{CommandOutcome, EmbeddedHost};
 pub use error::EngineError;
 pub use fold::{Fold, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use gapless_macros::service;
 pub use gapless_stream::Persistence;
 pub use options::{ServiceHostOptions, Threads};
+pub use outputs::OUTPUT_LENGTH_MAX;
 pub use query::QueryContext;
 pub use reject::Reject;
 #[cfg(feature = "cluster")]

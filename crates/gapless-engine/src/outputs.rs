@@ -5,6 +5,9 @@ use gapless_wire::control::RefusalCode;
 use std::convert::Infallible;
 use std::ops::Range;
 
+/// Longest output of a handler, bytes. Equal in all streams and versions, so that replays hit it at the same messages.
+pub const OUTPUT_LENGTH_MAX: usize = gapless_transport::link::ANSWER_LENGTH_MAX;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutputDraft {
     pub schema: u32,

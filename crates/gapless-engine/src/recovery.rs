@@ -2,9 +2,10 @@
 //! journal, up to any sequence.
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
+use crate::handler_guard::describe;
 use crate::interruption::{InterruptedQuery, InterruptedSpeculation, ReplayProgress, log_interrupted_query};
 use crate::output_record::{ComparingSink, OutputDifference, RecordedOutputs};
-use crate::service::{Service, describe};
+use crate::service::Service;
 use crate::{EngineError, skips, snapshot};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::JournalReader;

@@ -2,7 +2,7 @@
 
 use crate::Reject;
 use crate::context::Context;
-use crate::handler_guard::HandlerRefusal;
+use crate::handler_guard::{HandlerRefusal, describe};
 use crate::query::{QueryContext, TypedQuery};
 use crate::typed_command::TypedCommand;
 use crate::typed_message;
@@ -350,12 +350,4 @@ pub mod derived {
     pub use gapless_client::shared::Query;
     pub use gapless_client::{Call, Client};
     pub use gapless_message::state::{read as read_state, write as write_state};
-}
-
-/// Text for a message whose name is not known.
-pub(crate) fn describe(schema: u32, encoding: Encoding) -> String {
-    if encoding == Encoding::Postcard {
-        return format!("typed message {schema:#010x}");
-    }
-    format!("schema {} template {}", schema >> 16, schema & 0xffff)
 }

@@ -1,10 +1,10 @@
 //! [`StreamService`]: a service on an event stream of others. It publishes under numbers derived from the stream alone,
 //! so a replay or a second instance adds no message twice.
 
-use crate::context::OUTPUT_LENGTH_MAX;
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::fold::{Fold, Policy, Sink};
 use crate::handler_guard::HandlerRefusal;
+use crate::outputs::OUTPUT_LENGTH_MAX;
 use crate::service::Service;
 use crate::sessions::{SessionEntry, StoredReply};
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules, SnapshotSchedule};

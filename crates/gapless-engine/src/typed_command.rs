@@ -1,8 +1,8 @@
 //! `TypedCommand`: decoding of a typed command in the versions of its client, and its answer.
 
-use crate::context::{Context, OUTPUT_LENGTH_MAX};
-use crate::handler_guard::HandlerRefusal;
-use crate::service::describe;
+use crate::context::Context;
+use crate::handler_guard::{HandlerRefusal, describe};
+use crate::outputs::OUTPUT_LENGTH_MAX;
 use gapless_message::contract::{self, Contract};
 use gapless_message::{Message as _, MessageError, Request};
 use gapless_schema::Encoding;

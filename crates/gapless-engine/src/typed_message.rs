@@ -1,7 +1,8 @@
 //! Typed messages without an answer: timers, notices and events. Their payloads name their contract.
 
-use crate::context::{Context, OUTPUT_LENGTH_MAX};
+use crate::context::Context;
 use crate::handler_guard::HandlerRefusal;
+use crate::outputs::OUTPUT_LENGTH_MAX;
 use crate::outputs::{OutputDraft, TimerChange};
 use crate::sessions::NOTICES_UNRECEIVED_MAX;
 use gapless_message::contract::{self, ContractError};

@@ -8,6 +8,7 @@
 //! | `route` | `#[route]` |
 //! | `service` | `#[service]` |
 //! | `service_client` | the typed client of a `#[service]` |
+//! | `handler` | one method of a `#[service]` |
 //! | `state` | `#[derive(State)]` |
 //! | `shape` | shapes of types, for both derives |
 //! | `serde_attributes` | attributes of serde that change the encoding |
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
+mod handler;
 mod message;
 mod route;
 mod serde_attributes;

@@ -1,5 +1,6 @@
 //! `#[service]`.
 
+use crate::handler::{Handler, HandlerKind};
 use crate::service_client::{ClientOption, typed_client};
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{ToTokens as _, quote, quote_spanned};
@@ -44,76 +45,6 @@ impl Parse for ServiceOptions {
         }
         Ok(options)
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HandlerKind {
-    Command,
-    Query,
-    Timer,
-    Event,
-}
-
-impl HandlerKind {
-    fn of(mark: &Attribute) -> Option<Self> {
-        let all = [Self::Command, Self::Query, Self::Timer, Self::Event];
-        all.into_iter().find(|kind| mark.path().is_ident(kind.name()))
-    }
-
-    /// Name of the attribute, and of the function that registers the handler.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Command => "command",
-            Self::Query => "query",
-            Self::Timer => "timer",
-            Self::Event => "event",
-        }
-    }
-
-    /// The name with its article.
-    const fn noun(self) -> &'static str {
-        match self {
-            Self::Command => "a command",
-            Self::Query => "a query",
-            Self::Timer => "a timer",
-            Self::Event => "an event",
-        }
-    }
-
-    const fn changes_state(self) -> bool {
-        !matches!(self, Self::Query)
-    }
-
-    pub(crate) const fn has_answer(self) -> bool {
-        matches!(self, Self::Command | Self::Query)
-    }
-
-    const fn receiver(self) -> &'static str {
-        match self {
-            Self::Query => "`&self` is expected: a query reads the state, and its changes would be lost",
-            _ => "`&mut self` is expected",
-        }
-    }
-
-    const fn context(self) -> &'static str {
-        match self {
-            Self::Query => "`&QueryContext` is expected",
-            _ => "`&mut Context<'_>` is expected",
-        }
-    }
-}
-
-pub(crate) struct Handler {
-    pub kind: HandlerKind,
-    /// Attributes `cfg`, which decide whether the method exists.
-    pub conditions: Vec<Attribute>,
-    pub documentation: Vec<Attribute>,
-    pub method: Ident,
-    pub message: Type,
-    has_context: bool,
-    is_result: bool,
-    /// Place of errors about its types.
-    place: Span,
 }
 
 /// `module` has the traits, unless the options name another crate. The block is emitted even after an error, so that

@@ -1,6 +1,6 @@
 //! Typed client of a `#[service]`: a type with one method for each command and query.
 
-use crate::service::{Handler, HandlerKind};
+use crate::handler::{Handler, HandlerKind};
 use proc_macro2::{Group, Span, TokenStream as Tokens, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::parse::{Parse, ParseStream};

@@ -2,9 +2,9 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`request_description`] | [`Describe`](request_description::Describe): the types of a request, for a client that the service does not understand |
 //! | [`contract`] | typed requests and their answers in frames |
 //! | [`request`] | [`Request`]: a message that is answered |
-//! | [`request_description`] | [`Describe`](request_description::Describe): the types of a request, for a client that the service does not understand |
 //! | [`headers`] | [`Headers`](headers::Headers): metadata that the application sends with a request |
 //! | [`route_name`] | valid names of routes |
 //! | [`described`] | [`TypeKey`](described::TypeKey): the properties of a type that caller and instance compare |

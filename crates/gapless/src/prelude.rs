@@ -1,8 +1,8 @@
 //! Items that nearly every service and client needs.
 
 pub use crate::client::{
-    CallError, Client, ClientError, ClientOptions, Incoming, MessageType, Outcome, OwnedReply,
-    PolledClient, QueryError, Reply, SavedSession, SessionKey, blocking, random_token,
+    CallError, Client, ClientError, ClientOptions, Incoming, MessageType, Outcome, OwnedReply, PolledClient,
+    QueryError, Reply, SavedSession, SessionKey, blocking, random_token,
 };
 #[cfg(feature = "cluster")]
 pub use crate::cluster::ClusterConfig;

@@ -18,6 +18,4 @@
 /// assert_eq!(state::read(&snapshot), Ok(Ledger::default()));
 /// ```
 pub use gapless_macros::FaceState as State;
-pub use gapless_message::state::{
-    Deterministic, OldState, State, StateError, check_in_two_processes, read, write,
-};
+pub use gapless_message::state::{Deterministic, OldState, State, StateError, check_in_two_processes, read, write};

@@ -10,6 +10,5 @@
 //! ```
 
 pub use gapless_agent::lost_mappings::name_lost_mappings;
-pub use gapless_agent::wait_notices::WaitNotices;
 pub use gapless_agent::{Clock, Counters, CountersReader, CpuMask, Now, OptimizeFor, Pauses, PlanKind, ThreadPlan};
 pub use gapless_stream::AgentRole;

@@ -1,7 +1,7 @@
 //! `Queries`: queries from arrival to answer, which wait for a sequence, for the owner of the state, or for room in their
 //! client's ring.
 
-use crate::state::pending_query::PendingQuery;
+use crate::pending_query::PendingQuery;
 use gapless_stream::messages::QueryMessage;
 use gapless_transport::ConnectionId;
 use rustc_hash::FxHashMap;

@@ -1,15 +1,14 @@
 //! Answers of queries: each runs between frames, on the service's thread, and only if its answer has room. Queries of a
 //! leader's state run where that is.
 
-use super::POLL_NS_MAX;
 use super::outbox::ReplyOutbox;
 use super::queries::{QUERIES_WAITING_MAX, Queries, is_gone};
-use crate::context::OUTPUT_LENGTH_MAX;
 use crate::fold::{Fold, is_description};
 use crate::handler_guard::HandlerRefusal;
 use crate::outputs::ExecutionOutcome;
+use crate::outputs::OUTPUT_LENGTH_MAX;
+use crate::pending_query::{POLL_NS_MAX, PendingQuery, SpeculativeAnswer};
 use crate::sender::{DeferredAnswer, DeferredSendKind};
-use crate::state::pending_query::{PendingQuery, SpeculativeAnswer};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_stream::egress::{CheckedPayload, SendResult};
 use gapless_stream::messages::QueryMessage;

@@ -6,7 +6,6 @@
 //! speculative frames: if these are released after all, the state is right; if they are truncated, it is rebuilt from
 //! the newest snapshot and the journal.
 
-pub(crate) mod pending_query;
 pub(crate) mod speculative_executor;
 pub(crate) mod state_exchange;
 pub(crate) mod transaction_applier;
@@ -14,10 +13,10 @@ pub(crate) mod transaction_applier;
 use crate::context::Context;
 use crate::erased_service::{unhandled, unhandled_query, unhandled_timer};
 use crate::fold::Fold;
-use crate::handler_guard::HandlerRefusal;
+use crate::handler_guard::{HandlerRefusal, describe};
 use crate::query::{QueryContext, TypedQuery};
 use crate::reject::Reject;
-use crate::service::{check_name, describe};
+use crate::service::check_name;
 use crate::store::{Store, StoreLimits, Transaction};
 use crate::timers::{DueTimer, TimerMessage};
 use crate::typed_command::TypedCommand;

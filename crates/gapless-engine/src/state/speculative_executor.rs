@@ -1,15 +1,15 @@
 //! [`SpeculativeExecutor`]: runs handlers before their commands enter the stream, in the leader's appending agent,
 //! which owns the state meanwhile, and answers the queries of it.
 
-use super::pending_query::{PendingQuery, SpeculativeAnswer};
 use super::state_exchange::{
     LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, UnacknowledgedNotices,
 };
 use super::{ErasedStateService, ReplicatedState};
-use crate::context::{Context, OUTPUT_LENGTH_MAX};
-use crate::executor::POLL_NS_MAX;
+use crate::context::Context;
 use crate::handler_guard::{HandlerRefusal, guard};
+use crate::outputs::OUTPUT_LENGTH_MAX;
 use crate::outputs::{ExecutionOutcome, Outputs};
+use crate::pending_query::{POLL_NS_MAX, PendingQuery, SpeculativeAnswer};
 use crate::query::QueryContext;
 use crate::sessions::NoticeReceivers;
 use crate::store::Transaction;

@@ -3,7 +3,7 @@
 //! agent.
 
 use super::ReplicatedState;
-use super::pending_query::PendingQuery;
+use crate::pending_query::PendingQuery;
 use crate::sessions::SessionTable;
 use crate::timers::TimerTable;
 use gapless_agent::{Counter, Waker};

@@ -1,7 +1,6 @@
 //! [`TransactionApplier`]: a replicated state, changed by the stream's transactions. While its member leads, the
 //! speculative executor owns the state; frames that it has run are not applied again.
 
-use super::pending_query::PendingQuery;
 use super::speculative_executor::SpeculativeExecutor;
 use super::state_exchange::{
     LentState, ReturnedState, SpeculativeSpan, StateExchange, StateRequest, UnacknowledgedNotices,
@@ -13,6 +12,7 @@ use crate::erased_service::{ErasedService, TransactionPosition, unhandled};
 use crate::fold::{Fold, NoSink};
 use crate::handler_guard::HandlerRefusal;
 use crate::interruption::ANSWERING_AHEAD;
+use crate::pending_query::PendingQuery;
 use crate::query::QueryContext;
 use crate::recovery::recover;
 use crate::reject::Reject;

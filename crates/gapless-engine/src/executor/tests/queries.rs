@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::outputs::Outputs;
-use crate::state::pending_query::{PendingQuery, SpeculativeAnswer};
+use crate::pending_query::{PendingQuery, SpeculativeAnswer};
 use crate::state::speculative_executor::SpeculativeExecutor;
 use crate::state::transaction_applier::TransactionApplier;
 use crate::state::{StateHandlers, StateService, factory_of};

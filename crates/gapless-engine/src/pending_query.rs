@@ -4,6 +4,10 @@
 use crate::handler_guard::HandlerRefusal;
 use gapless_stream::messages::QueryMessage;
 
+/// Time of an agent's poll with queries or frames, above which the next one takes fewer: a cluster member may share the thread and must send its
+/// heartbeats.
+pub(crate) const POLL_NS_MAX: u64 = 5_000_000;
+
 pub(crate) struct PendingQuery {
     pub query: Box<QueryMessage>,
     pub deadline_ns: u64,
@@ -23,7 +27,7 @@ pub(crate) struct SpeculativeAnswer {
     /// Last frame in the state.
     pub sequence: u64,
     pub time_ns: u64,
-    /// Void in a later lineage of the state ([`ReplicatedState::lineage`](super::ReplicatedState::lineage)).
+    /// Void in a later lineage of the state ([`ReplicatedState::lineage`](crate::state::ReplicatedState::lineage)).
     pub lineage: u64,
     pub bytes: Result<Vec<u8>, HandlerRefusal>,
     /// Time in the handler.
