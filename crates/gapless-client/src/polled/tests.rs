@@ -1,6 +1,7 @@
 //! A client and its service in one process: the test holds the other ends of the rings, and the clock.
 
 mod queries;
+mod shared;
 
 use super::*;
 use gapless_log::MemoryKind;
@@ -437,31 +438,6 @@ fn empty_polls_detect_lost_service() {
         matches!(&outcome, Some(Err(ClientError::Disconnected { peer, .. })) if peer == "the simulated service"),
         "{outcome:?}"
     );
-}
-
-/// A client that waits here would take 100 ms each time.
-#[test]
-fn shared_client_waits_for_no_reason() {
-    let (mut client, service) = connected();
-    client.wait_for_nothing();
-    let pair = rustix::net::socketpair(
-        rustix::net::AddressFamily::UNIX,
-        rustix::net::SocketType::SEQPACKET,
-        rustix::net::SocketFlags::CLOEXEC,
-        None,
-    );
-    let (ours, theirs) = pair.unwrap();
-    client.link.socket = Some(ours);
-    assert!(!client.awaits_failure());
-    service.lock().rings = None;
-    assert!(client.awaits_failure());
-    let begun = Instant::now();
-    for _ in 0..100 {
-        assert!(matches!(client.check_connected(), Err(ClientError::Disconnected { reason: None, .. })));
-    }
-    assert!(begun.elapsed() < Duration::from_secs(10));
-    drop(theirs);
-    assert!(!client.awaits_failure(), "there is none");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! [`Client`]: the client for threads.
 
 use super::call_error::CallError;
+use super::notice::{Notice, NoticesLost};
 use super::{Call, CallOptions, Connect};
 use crate::error::QueryError;
-use crate::{ClientError, PolledClient};
+use crate::{ClientError, CommandNumber, PolledClient};
+use gapless_agent::block_on::{block_on, block_on_until};
 use gapless_message::Request;
 use std::hash::Hash;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A client whose calls block. Clones share one connection, also with those of the async [`Client`](super::Client) that
 /// it is made from. A calling thread takes the replies itself; after the first [`Client::start`], a helper thread does.
@@ -51,6 +53,26 @@ impl Client {
         Started(self.0.start(request))
     }
 
+    /// Asks for the outcome of a command whose call has ended as [`CallError::Unknown`], as
+    /// [`Client::outcome`](super::Client::outcome) does.
+    ///
+    /// # Errors
+    /// [`CallError`]: the fate of the command.
+    pub fn outcome<R: Request>(&self, number: CommandNumber) -> Result<R::Reply, CallError<R::Refusal>> {
+        self.0.outcome::<R>(number).wait()
+    }
+
+    /// Notices of the service to all sessions of this client, from now on. A helper thread receives them.
+    pub fn notices(&self) -> Notices {
+        Notices(self.0.notices())
+    }
+
+    /// Reason of the end of this client, as [`Client::end_reason`](super::Client::end_reason).
+    #[must_use]
+    pub fn end_reason(&self) -> Option<String> {
+        self.0.end_reason()
+    }
+
     /// Asks the service, as [`Client::query`](super::Client::query) does, and waits for the answer.
     ///
     /// # Errors
@@ -85,6 +107,28 @@ impl Connect {
 impl From<super::Client> for Client {
     fn from(client: super::Client) -> Self {
         Self(client)
+    }
+}
+
+/// Notices of a service, as [`Notices`](super::Notices). The iterator waits for each, and ends with the client.
+#[derive(Debug)]
+#[must_use = "notices come from the iterator"]
+pub struct Notices(super::Notices);
+
+impl Notices {
+    /// Waits for at most `limit`. `None`: no notice has come, or the client has ended ([`Client::end_reason`]).
+    pub fn next_within(&mut self, limit: Duration) -> Option<Result<Notice, NoticesLost>> {
+        // Centuries are no limit.
+        let deadline = Instant::now().checked_add(limit);
+        block_on_until(self.0.next(), deadline).flatten()
+    }
+}
+
+impl Iterator for Notices {
+    type Item = Result<Notice, NoticesLost>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        block_on(self.0.next())
     }
 }
 

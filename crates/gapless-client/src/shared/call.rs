@@ -6,6 +6,7 @@ use super::call_error::CallError;
 use super::call_state::CallKind;
 use super::mismatch::{Explained, Explaining};
 use super::untyped_call::{Refused, UntypedCall};
+use crate::CommandNumber;
 use crate::polled::MessageType;
 use gapless_message::Request;
 use gapless_message::request_description::RequestKind;
@@ -40,6 +41,12 @@ impl<R: Request> Call<R> {
     pub(super) fn new(client: &Client, request: &R) -> Self {
         let call = UntypedCall::new(client, CallKind::Command, MessageType::typed::<R>(), encode(request));
         Self { call, explaining: None, request: PhantomData }
+    }
+
+    /// Asks for the outcome of a command that was sent earlier.
+    pub(super) fn of_outcome(client: &Client, number: CommandNumber) -> Self {
+        let call = UntypedCall::new(client, CallKind::Outcome(number), MessageType::typed::<R>(), Ok(Vec::new()));
+        Self { call, request: PhantomData }
     }
 
     /// Replaces the limit of the client's options for this call. It counts from the sending or queueing on.

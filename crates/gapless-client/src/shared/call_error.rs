@@ -40,7 +40,8 @@ pub enum CallError<Refusal> {
         /// First difference, with the versions of both sides.
         difference: String,
     },
-    /// The command was sent: it has taken effect once, or will, or never will. Do not send it again before you know.
+    /// The command was sent: it has taken effect once, or will, or never will. Do not send it again before you know:
+    /// [`Client::outcome`](crate::Client::outcome) asks for its reply.
     #[error("command {number} was sent, but its outcome is unknown: {reason}")]
     Unknown { number: CommandNumber, reason: String },
     /// The command has taken effect, and its reply is lost. Do not send it again.

@@ -1,7 +1,7 @@
 //! [`CallState`]: one command on its way, shared by its caller and the connection.
 
 use super::waiting_bound::Waiting;
-use crate::polled::{MessageType, QueryAnswer};
+use crate::polled::{MessageType, QueryAnswer, Reply};
 use crate::{ClientError, CommandNumber};
 use gapless_agent::deadlines::DeadlineTarget;
 use gapless_agent::foreign;
@@ -58,6 +58,31 @@ impl Ending {
             _ => Self::NotSent { reason },
         }
     }
+
+    /// End without a reply of a command with this number, or of one that has none.
+    pub fn unknown(number: Option<CommandNumber>, reason: String) -> Self {
+        match number {
+            Some(number) => Self::Unknown { number, reason },
+            None => Self::NotSent { reason },
+        }
+    }
+
+    /// A reply, in the memory of its request.
+    pub fn of_reply(number: Option<CommandNumber>, mut bytes: Vec<u8>, reply: &Reply<'_>) -> Self {
+        let sequence = reply.sequence;
+        match &reply.refusal {
+            None => {
+                bytes.clear();
+                bytes.extend_from_slice(reply.payload);
+                Self::Reply { sequence, message: reply.message_type(), payload: bytes }
+            }
+            Some(refusal) => {
+                let number = number.unwrap_or(CommandNumber { session: 0, session_seq: reply.session_seq });
+                let (code, detail, text) = (refusal.code, refusal.detail, refusal.text.to_owned());
+                Self::Refused { number, sequence, code, detail, text }
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +93,18 @@ pub(super) enum CallKind {
         after: u64,
         wait_max: Duration,
     },
+    /// A question for the outcome of a command that was sent earlier.
+    Outcome(CommandNumber),
+}
+
+impl CallKind {
+    /// Number of a command that was sent before this call.
+    const fn earlier_number(self) -> Option<CommandNumber> {
+        match self {
+            Self::Outcome(number) => Some(number),
+            Self::Command | Self::Query { .. } => None,
+        }
+    }
 }
 
 /// Waits in the queue, then in its session for the reply. Its number exists only from the moment of sending on, so that
@@ -175,7 +212,7 @@ impl CallState {
         let number = match progress.stage {
             Stage::Waiting => {
                 waiting.leave(progress.bytes.len());
-                None
+                self.kind.earlier_number()
             }
             Stage::Sent(number) => Some(number),
             Stage::Ended(_) | Stage::Abandoned => return None,
@@ -210,7 +247,7 @@ impl CallState {
             Stage::Waiting => {
                 let bytes = std::mem::take(&mut progress.bytes);
                 waiting.leave(bytes.len());
-                Some(Ending::NotSent { reason: reason() })
+                Some(Ending::unknown(self.kind.earlier_number(), reason()))
             }
             Stage::Sent(number) => {
                 progress.bytes = Vec::new();

@@ -53,7 +53,7 @@ impl Channel {
         let needs_heartbeats = client.needs_heartbeats();
         Ok(Self {
             connection: WorkLock::new(Connection::new(client, options.sessions)),
-            outbox: Outbox::new(options.sessions + 1, options.waiting_max),
+            outbox: Outbox::new(options.sessions + 2, options.waiting_max),
             options,
             next_lane: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
@@ -77,7 +77,12 @@ impl Channel {
         self.options.sessions
     }
 
-    /// Queues a command or a query. [`Channel::turn`] sends it.
+    /// Number of the lane behind that of the queries.
+    pub const fn outcome_lane(&self) -> usize {
+        self.options.sessions + 1
+    }
+
+    /// Queues a command, a query, or a question for an outcome. [`Channel::turn`] sends it.
     pub fn queue(&self, state: &Arc<CallState>) -> Result<(), QueueFull> {
         self.outbox.push(state)?;
         self.connection.announce();

@@ -1,10 +1,12 @@
 //! [`Connection`]: the polled client below a channel, with a session for each lane. The owner of its lock sends
 //! waiting commands and takes arrived replies; no one sleeps or connects with the lock.
 
-use super::call_state::{CallState, Ending, Sending};
+use super::call_state::{CallKind, CallState, Ending, Sending};
+use super::notice::{Notice, NoticesLost};
 use super::outbox::Outbox;
 use super::query_lane::QueryLane;
-use crate::polled::{Attempt, Incoming, PolledClient, Reply, Resumption, SleepLimit, WINDOW_COMMANDS_MAX};
+use super::questions::Questions;
+use crate::polled::{Attempt, Incoming, PolledClient, Resumption, SleepLimit, WINDOW_COMMANDS_MAX};
 use crate::{ClientError, CommandNumber, SessionKey};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
@@ -27,6 +29,7 @@ pub(super) struct Connection {
     client: PolledClient,
     lanes: Vec<LaneSession>,
     queries: QueryLane,
+    questions: Questions,
     by_session: FxHashMap<SessionKey, usize>,
     /// Room of each lane during a pass.
     room: Vec<usize>,
@@ -76,7 +79,7 @@ impl LaneSession {
         let is_refused = |number| refused_from.is_some_and(|from| number >= from) && number > resent_to;
         while let Some((number, state)) = self.in_flight.pop_back() {
             if !is_refused(number) {
-                wakers.extend(state.end(&outbox.waiting, |number, _| unknown(number, SESSION_LOST.to_owned())));
+                wakers.extend(state.end(&outbox.waiting, |number, _| Ending::unknown(number, SESSION_LOST.to_owned())));
             } else if state.unsend(&outbox.waiting) {
                 self.ready.push_front(state);
             }
@@ -127,6 +130,7 @@ impl Connection {
             client,
             lanes: (0..lanes).map(|_| LaneSession::default()).collect(),
             queries: QueryLane::default(),
+            questions: Questions::default(),
             by_session: FxHashMap::default(),
             room: Vec::new(),
             generation: 0,
@@ -146,7 +150,7 @@ impl Connection {
         if let Some(reason) = &self.ended {
             outbox.queue.move_out(
                 |_| usize::MAX,
-                |state| wakers.extend(state.end(&outbox.waiting, |_, _| Ending::NotSent { reason: reason.clone() })),
+                |state| wakers.extend(state.end(&outbox.waiting, |number, _| Ending::unknown(number, reason.clone()))),
             );
             return Pass::default();
         }
@@ -174,10 +178,12 @@ impl Connection {
         self.reopen_refused();
         self.open_sessions()?;
         self.send(outbox, wakers);
+        self.ask(outbox, wakers);
         let received = self.receive(outbox, wakers)?;
         if received > 0 {
             self.open_sessions()?;
             self.send(outbox, wakers);
+            self.ask(outbox, wakers);
             self.client.flush();
         }
         self.is_stuck |= self.client.has_unsent();
@@ -233,16 +239,19 @@ impl Connection {
         if outbox.waiting.count() == 0 || self.has_gone_meanwhile() {
             return;
         }
-        let Self { client, lanes, queries, room, .. } = self;
+        let Self { client, lanes, queries, questions, room, .. } = self;
         room.clear();
         room.extend(lanes.iter().map(|lane| lane.room(client)));
         queries.make_room(client);
-        room.push(queries.room());
+        room.extend([queries.room(), questions.room()]);
         outbox.queue.move_out(
             |lane| std::mem::take(&mut room[lane]),
             |state| match lanes.get_mut(state.lane) {
                 Some(lane) => lane.ready.push_back(state),
-                None => queries.ready.push_back(state),
+                None => match state.kind {
+                    CallKind::Outcome(number) => questions.push(number, state),
+                    CallKind::Query { .. } | CallKind::Command => queries.ready.push_back(state),
+                },
             },
         );
         if !queries.send(client, outbox, wakers) {
@@ -280,8 +289,21 @@ impl Connection {
         }
     }
 
+    #[inline]
+    fn ask(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) {
+        if self.questions.are_due() {
+            let Self { client, lanes, questions, .. } = self;
+            let is_in_flight = |session, number| {
+                let lane = lanes.iter().find(|lane| lane.key == Some(session));
+                lane.is_some_and(|lane| lane.in_flight.iter().any(|(sent, _)| *sent == number))
+            };
+            let keys = || lanes.iter().filter_map(|lane| lane.key);
+            self.is_stuck |= !questions.ask(client, keys, is_in_flight, outbox, wakers);
+        }
+    }
+
     fn receive(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
-        let Self { client, lanes, by_session, reopens_at, .. } = self;
+        let Self { client, lanes, by_session, reopens_at, questions, .. } = self;
         let (mut notices, mut last, mut lost) = (0, None, Vec::new());
         let mut seen = client.seen_sequence();
         let received = client.poll(REPLIES_MAX, |incoming| match incoming {
@@ -299,22 +321,30 @@ impl Connection {
                     seen = reply.sequence;
                     outbox.see(seen);
                 }
+                questions.answered(session, &reply, outbox, wakers);
                 let state = lanes[lane].answered(reply.session_seq);
-                wakers.extend(
-                    state.and_then(|state| state.end(&outbox.waiting, |number, bytes| ending(number, bytes, &reply))),
-                );
+                wakers.extend(state.and_then(|state| {
+                    state.end(&outbox.waiting, |number, bytes| Ending::of_reply(number, bytes, &reply))
+                }));
             }
             Incoming::SessionLost { session } => {
                 last = None;
                 lost.extend(by_session.remove(&session).map(|lane| (session, lane)));
             }
-            Incoming::Opened { .. } if reopens_at.is_none() => outbox.set_trouble(None),
-            Incoming::Opened { .. } => {}
-            Incoming::Notice { .. } => notices += 1,
-            Incoming::Reply { .. } => {}
+            Incoming::Opened { session } => {
+                questions.repeat(session);
+                if reopens_at.is_none() {
+                    outbox.set_trouble(None);
+                }
+            }
+            Incoming::Notice { .. } if outbox.subscribers.are_none() => notices += 1,
+            Incoming::Notice { notice, .. } => outbox.subscribers.deliver(&Ok(Notice::of(&notice)), wakers),
+            Incoming::Reply { session, reply, .. } => questions.answered(session, &reply, outbox, wakers),
         });
         for (session, lane) in lost {
             lanes[lane].lose_session(client.refused_from(session), outbox, wakers);
+            questions.lose(session, SESSION_LOST, outbox, wakers);
+            outbox.subscribers.deliver(&Err(NoticesLost::Session), wakers);
         }
         if notices > 0 {
             outbox.count_notices(notices);
@@ -369,11 +399,13 @@ impl Connection {
         for lane in &mut self.lanes {
             let ready = lane.ready.drain(..);
             for state in ready.chain(lane.in_flight.drain(..).map(|(_, state)| state)) {
-                wakers.extend(state.end(&outbox.waiting, |number, _| unknown(number, reason.clone())));
+                wakers.extend(state.end(&outbox.waiting, |number, _| Ending::unknown(number, reason.clone())));
             }
         }
         self.queries.end(outbox, &reason, wakers);
+        self.questions.end(&reason, outbox, wakers);
         self.lost = None;
+        outbox.end(&reason, wakers);
         self.ended = Some(reason);
         // Waiting commands end, too.
         self.pass(outbox, wakers);
@@ -512,27 +544,4 @@ fn coarse_ns() -> u64 {
 /// Whether another connection may be without the fault.
 const fn is_passing(error: &ClientError) -> bool {
     !matches!(error, ClientError::OtherHistory { .. } | ClientError::OtherStream { .. } | ClientError::Option { .. })
-}
-
-fn unknown(number: Option<CommandNumber>, reason: String) -> Ending {
-    match number {
-        Some(number) => Ending::Unknown { number, reason },
-        None => Ending::NotSent { reason },
-    }
-}
-
-fn ending(number: Option<CommandNumber>, mut bytes: Vec<u8>, reply: &Reply<'_>) -> Ending {
-    let sequence = reply.sequence;
-    match &reply.refusal {
-        None => {
-            bytes.clear();
-            bytes.extend_from_slice(reply.payload);
-            Ending::Reply { sequence, message: reply.message_type(), payload: bytes }
-        }
-        Some(refusal) => {
-            let number = number.unwrap_or(CommandNumber { session: 0, session_seq: reply.session_seq });
-            let (code, detail, text) = (refusal.code, refusal.detail, refusal.text.to_owned());
-            Ending::Refused { number, sequence, code, detail, text }
-        }
-    }
 }

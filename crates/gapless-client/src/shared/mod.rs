@@ -7,6 +7,8 @@
 //! | `connect` | [`Connect`]: making a client from an address |
 //! | `address` | the address of a service as one string |
 //! | `call`, `query` | [`Call`], [`Query`]: the futures of one command and of one query |
+//! | `notice`, `notices` | [`Notice`], [`Notices`]: messages that no command asked for, and their stream |
+//! | `ended` | [`Ended`]: the future of a client's end |
 //! | `untyped_call` | `UntypedCall`: the same without the types of the request |
 //! | `blocked` | blocking calls |
 //! | `watcher` | one thread that takes replies while no caller does, and that reconnects |
@@ -15,6 +17,9 @@
 //! | `watch` | the watcher's state |
 //! | `blocked_threads` | threads in blocking calls that sleep |
 //! | `query_lane` | queries on their way |
+//! | `questions` | questions for the outcomes of earlier commands |
+//! | `subscribers` | bounded queues of the streams of notices |
+//! | `end_news` | the end of a client, and the tasks that wait for it |
 //! | `connection` | the polled client, with a session for each lane |
 //! | `work_lock` | a lock whose owner also does the work that others announce |
 //! | `outbox` | waiting commands, and news of the connection for callers |
@@ -37,11 +42,17 @@ mod channel;
 mod command_queue;
 mod connect;
 mod connection;
+mod end_news;
+mod ended;
 mod keeper;
 mod mismatch;
+mod notice;
+mod notices;
 mod outbox;
 mod query;
 mod query_lane;
+mod questions;
+mod subscribers;
 mod untyped_call;
 mod waiting_bound;
 mod watch;
@@ -51,10 +62,14 @@ mod work_lock;
 pub use call::Call;
 pub use call_error::CallError;
 pub use connect::{Connect, Connecting};
+pub use ended::Ended;
+pub use notice::{Notice, NoticesLost};
+pub use notices::Notices;
 pub use query::Query;
+pub use subscribers::{NOTICE_BYTES_KEPT_MAX, NOTICES_KEPT_MAX};
 pub use waiting_bound::WAITING_BYTES_MAX;
 
-use crate::{ClientError, PolledClient};
+use crate::{ClientError, CommandNumber, PolledClient};
 use channel::Channel;
 use gapless_message::Request;
 use rustc_hash::FxHasher;
@@ -194,6 +209,32 @@ impl Client {
         call
     }
 
+    /// Asks for the outcome of a command whose call has ended as [`CallError::Unknown`], as often as you like: its
+    /// reply, its refusal, or an error as of [`Client::call`]. The service keeps the replies of the last 64 commands of
+    /// a session; later the outcome stays [`CallError::Unknown`], as it does if the session is lost. `R` is the type of
+    /// the command.
+    pub fn outcome<R: Request>(&self, number: CommandNumber) -> Call<R> {
+        Call::of_outcome(self, number)
+    }
+
+    /// Notices of the service to all sessions of this client, from now on. Without a stream they are discarded.
+    pub fn notices(&self) -> Notices {
+        Notices::new(self.clone())
+    }
+
+    /// Reason of the end of this client: its service does not come back. `None` while it works, or looks for the
+    /// service.
+    #[must_use]
+    pub fn end_reason(&self) -> Option<String> {
+        self.channel().outbox.ended.reason().map(str::to_owned)
+    }
+
+    /// Waits for the end of this client, and returns its reason: the service in this process has stopped, or the stream
+    /// lacks history that this client has seen. Every call ends with an error then; connect a new client.
+    pub fn ended(&self) -> Ended {
+        Ended::new(self.clone())
+    }
+
     /// Asks the service, whose query reads the state and changes nothing. The state contains at least every command of
     /// which this client has seen a reply: it reads its own writes. Another client's command may be missing, if it was
     /// answered a moment ago.
@@ -224,7 +265,7 @@ impl Client {
         self.channel().outbox.seen_sequence()
     }
 
-    /// Notices received so far; a client acknowledges and discards them.
+    /// Notices that were discarded so far, because there was no stream of [`Client::notices`].
     #[must_use]
     pub fn discarded_notices(&self) -> u64 {
         self.channel().outbox.notices()

@@ -2,9 +2,12 @@
 
 use super::call_state::{CallState, Ending};
 use super::command_queue::CommandQueue;
+use super::end_news::EndNews;
+use super::subscribers::Subscribers;
 use super::waiting_bound::{QueueFull, Waiting};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 pub(super) struct Outbox {
@@ -14,6 +17,8 @@ pub(super) struct Outbox {
     trouble: Mutex<Option<String>>,
     notices: AtomicU64,
     seen_sequence: AtomicU64,
+    pub subscribers: Subscribers,
+    pub ended: EndNews,
 }
 
 impl Outbox {
@@ -24,6 +29,8 @@ impl Outbox {
             trouble: Mutex::default(),
             notices: AtomicU64::new(0),
             seen_sequence: AtomicU64::new(0),
+            subscribers: Subscribers::default(),
+            ended: EndNews::default(),
         }
     }
 
@@ -64,6 +71,12 @@ impl Outbox {
 
     pub fn notices(&self) -> u64 {
         self.notices.load(Ordering::Relaxed)
+    }
+
+    /// There is no service any more. Wake `wakers` with no lock held.
+    pub fn end(&self, reason: &str, wakers: &mut Vec<Waker>) {
+        self.ended.set(reason, wakers);
+        self.subscribers.end(wakers);
     }
 
     /// Ends a call without waiting any longer.

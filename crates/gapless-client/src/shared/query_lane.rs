@@ -27,7 +27,7 @@ impl QueryLane {
             let sending = state.send_by(&outbox.waiting, |message, bytes| {
                 let (after, wait_max) = match state.kind {
                     CallKind::Query { after, wait_max } => (after, wait_max),
-                    CallKind::Command => (0, Duration::ZERO),
+                    CallKind::Command | CallKind::Outcome(_) => (0, Duration::ZERO),
                 };
                 // The service's own answer, that it is behind, says more than a timeout.
                 let number = client.send_query_payload(message, bytes, after, wait_max - wait_max / 8)?;

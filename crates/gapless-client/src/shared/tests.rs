@@ -1,5 +1,7 @@
 //! A client over rings whose other ends the test holds: rings without room, and the end of the helper.
 
+mod notices;
+mod outcomes;
 mod reconnecting;
 
 use super::*;

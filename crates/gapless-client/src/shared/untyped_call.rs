@@ -1,4 +1,4 @@
-//! [`UntypedCall`]: a command or a query on its way, without the types of its request.
+//! [`UntypedCall`]: a command, a query or a question for an outcome on its way, without the types of its request.
 
 use super::Client;
 use super::call_state::{CallKind, CallState, Ending};
@@ -80,6 +80,7 @@ impl UntypedCall {
             let lane = match self.kind {
                 CallKind::Command => self.client.next_lane(),
                 CallKind::Query { .. } => self.client.channel().query_lane(),
+                CallKind::Outcome(_) => self.client.channel().outcome_lane(),
             };
             let state = Arc::new(CallState::new(self.kind, lane, self.message, payload));
             self.stage = match self.client.channel().queue(&state) {

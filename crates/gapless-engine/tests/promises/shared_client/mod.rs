@@ -4,7 +4,9 @@ mod blocking_calls;
 mod calls_of_tasks;
 mod cancelled_calls;
 mod ends_of_calls;
+mod notices;
 mod outages;
+mod outcomes;
 mod queries_of_tasks;
 
 use gapless_client::polled::ClientOptions;

@@ -1,0 +1,140 @@
+//! [`Questions`]: calls that ask for the outcome of a command that was sent earlier.
+
+use super::call_state::{CallState, Ending};
+use super::outbox::Outbox;
+use crate::polled::{PolledClient, Reply};
+use crate::{ClientError, CommandNumber, SessionKey};
+use gapless_log::LogError;
+use std::sync::Arc;
+use std::task::Waker;
+
+const QUESTIONS_MAX: usize = 1024;
+const FOREIGN: &str = "its session is none of this client's, or the service no longer knows it";
+
+#[derive(Default)]
+pub(super) struct Questions {
+    all: Vec<Question>,
+    /// Some are to be sent.
+    are_due: bool,
+}
+
+struct Question {
+    number: CommandNumber,
+    state: Arc<CallState>,
+    /// Known once it is sent.
+    session: Option<SessionKey>,
+    is_due: bool,
+}
+
+impl Questions {
+    pub fn room(&self) -> usize {
+        QUESTIONS_MAX.saturating_sub(self.all.len())
+    }
+
+    pub const fn are_due(&self) -> bool {
+        self.are_due
+    }
+
+    pub fn push(&mut self, number: CommandNumber, state: Arc<CallState>) {
+        self.all.retain(|question| !question.state.is_abandoned());
+        self.all.push(Question { number, state, session: None, is_due: true });
+        self.are_due = true;
+    }
+
+    /// Sends the questions that are due; a command in flight needs none. Returns false if the ring has no room. `keys`
+    /// are those of the open sessions.
+    pub fn ask<Keys: Iterator<Item = SessionKey>>(
+        &mut self,
+        client: &mut PolledClient,
+        keys: impl Fn() -> Keys,
+        is_in_flight: impl Fn(SessionKey, u64) -> bool,
+        outbox: &Outbox,
+        wakers: &mut Vec<Waker>,
+    ) -> bool {
+        let (mut has_room, mut waits) = (true, false);
+        self.all.retain_mut(|question| {
+            if !question.is_due || !has_room {
+                return true;
+            }
+            let CommandNumber { session, session_seq } = question.number;
+            let Some(key) = keys().find(|key| client.session_id(*key) == Some(session)) else {
+                wakers.extend(question.end(FOREIGN, outbox));
+                return false;
+            };
+            let asked = if is_in_flight(key, session_seq) { Ok(()) } else { client.repeat(key, session_seq) };
+            match asked {
+                Ok(()) => {
+                    (question.session, question.is_due) = (Some(key), false);
+                    // A second time it changes nothing.
+                    question.state.send_by(&outbox.waiting, |_, _| Ok(question.number));
+                    !question.state.is_abandoned()
+                }
+                Err(ClientError::Log(LogError::Full { .. })) => {
+                    has_room = false;
+                    true
+                }
+                // Until the session is open again.
+                Err(ClientError::NotOpen) => {
+                    waits = true;
+                    true
+                }
+                Err(error @ ClientError::NotSent { .. }) => {
+                    let reason = error.to_string();
+                    wakers.extend(question.state.end(&outbox.waiting, |_, _| Ending::NotSent { reason }));
+                    false
+                }
+                Err(error) => {
+                    wakers.extend(question.end(&error.to_string(), outbox));
+                    false
+                }
+            }
+        });
+        client.flush();
+        self.are_due = !has_room || waits;
+        has_room
+    }
+
+    /// Ends the questions for the command of a reply.
+    #[inline]
+    pub fn answered(&mut self, session: SessionKey, reply: &Reply<'_>, outbox: &Outbox, wakers: &mut Vec<Waker>) {
+        if self.all.is_empty() {
+            return;
+        }
+        self.all.retain(|question| {
+            let is_it = question.session == Some(session) && question.number.session_seq == reply.session_seq;
+            if is_it {
+                let of_reply = |number, bytes| Ending::of_reply(number, bytes, reply);
+                wakers.extend(question.state.end(&outbox.waiting, of_reply));
+            }
+            !is_it
+        });
+    }
+
+    /// Asks again in a session that another connection has opened.
+    pub fn repeat(&mut self, session: SessionKey) {
+        for question in self.all.iter_mut().filter(|question| question.session == Some(session)) {
+            (question.is_due, self.are_due) = (true, true);
+        }
+    }
+
+    pub fn lose(&mut self, session: SessionKey, reason: &str, outbox: &Outbox, wakers: &mut Vec<Waker>) {
+        self.all.retain(|question| {
+            let is_lost = question.session == Some(session);
+            if is_lost {
+                wakers.extend(question.end(reason, outbox));
+            }
+            !is_lost
+        });
+    }
+
+    pub fn end(&mut self, reason: &str, outbox: &Outbox, wakers: &mut Vec<Waker>) {
+        wakers.extend(self.all.drain(..).filter_map(|question| question.end(reason, outbox)));
+    }
+}
+
+impl Question {
+    fn end(&self, reason: &str, outbox: &Outbox) -> Option<Waker> {
+        let (number, reason) = (self.number, reason.to_owned());
+        self.state.end(&outbox.waiting, |_, _| Ending::Unknown { number, reason })
+    }
+}

@@ -1,0 +1,59 @@
+//! Streams of notices: over reconnections, and at the end of a session and of a client.
+
+use super::reconnecting::Server;
+use super::*;
+
+impl FakeService {
+    fn notify(&mut self, session: u64, numbers: std::ops::RangeInclusive<u64>) {
+        for session_seq in numbers {
+            let header = FrameHeader { kind: Kind::Notice, session, session_seq, ..FrameHeader::default() };
+            self.say(&header, &session_seq.to_le_bytes());
+        }
+    }
+}
+
+#[track_caller]
+fn assert_next(notices: &mut blocking::Notices, numbers: std::ops::RangeInclusive<u64>) {
+    for number in numbers {
+        let notice = notices.next().unwrap().unwrap();
+        assert_eq!((notice.number, &*notice.payload), (number, &number.to_le_bytes()[..]));
+    }
+}
+
+#[test]
+fn reconnection_repeats_no_notice() {
+    let server = Server::start(1 << 16);
+    let client = server.client(1);
+    let mut notices = blocking::Client::from(client.clone()).notices();
+    until("a session, without a command", || server.sessions.lock().unwrap().open.len() == 1);
+    server.with(|service| service.notify(SESSION, 1..=200));
+    assert_next(&mut notices, 1..=200);
+    assert_eq!(notices.next_within(Duration::from_millis(1)), None);
+    server.disconnect();
+    assert_eq!(block_on(client.call(Bytes(vec![7]))), Ok(1));
+    server.with(|service| service.notify(SESSION, 190..=300));
+    assert_next(&mut notices, 201..=300);
+    assert_eq!(client.discarded_notices(), 0);
+    drop(notices);
+    server.with(|service| service.notify(SESSION, 301..=310));
+    until("discarded notices", || client.discarded_notices() == 10);
+}
+
+#[test]
+fn lost_session_is_a_gap_of_each_stream() {
+    let server = Server::start(1 << 16);
+    let client = blocking::Client::from(server.client(1));
+    assert_eq!(client.call(Bytes(vec![7])), Ok(1));
+    let mut streams = [client.notices(), client.notices()];
+    server.with(|service| service.notify(SESSION, 1..=1));
+    streams.iter_mut().for_each(|notices| assert_next(notices, 1..=1));
+    server.sessions.lock().unwrap().open.clear();
+    server.disconnect();
+    for notices in &mut streams {
+        assert_eq!(notices.next(), Some(Err(NoticesLost::Session)));
+    }
+    until("another session", || client.call(Bytes(vec![7])) == Ok(1));
+    let session = *server.sessions.lock().unwrap().open.values().map(|(session, _)| session).max().unwrap();
+    server.with(|service| service.notify(session, 1..=2));
+    streams.iter_mut().for_each(|notices| assert_next(notices, 1..=2));
+}
