@@ -51,15 +51,15 @@
 //! `surviving_client`, and the guide `docs/guides/connecting-clients.md`.
 
 pub use gapless_client::polled::{MessageType, Outcome, OwnedReply, SavedSession};
-pub use gapless_client::shared::{CallOptions, Connect, Connecting, Query};
+pub use gapless_client::shared::{CallOptions, Connect, Ended, Notice, Notices, NoticesLost, Query};
 pub use gapless_client::{
     Call, CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, PolledClient, QueryError, Reply,
     SessionKey, blocking,
 };
 pub use gapless_log::LogError;
 pub use gapless_message::request_description::RequestKind;
+pub use gapless_transport::RingSizes;
 pub use gapless_transport::credentials::Credentials;
 pub use gapless_transport::seen_frame::SeenFrame;
 pub use gapless_transport::token::random_token;
-pub use gapless_transport::{RingSizes, TransportError};
 pub use gapless_wire::control::{Refusal, RefusalCode};

@@ -31,5 +31,5 @@
 
 pub use gapless_engine::store::{
     ByteKey, Counter, InlineMessage, Map, ObjectError, OrderedMap, Queue, Singleton, Store, StoreError, StoreKey,
-    StoreLimits, StoreObject, StoreUsage, Transaction,
+    StoreLimits, StoreObject, Transaction,
 };

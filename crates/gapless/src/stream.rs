@@ -65,7 +65,7 @@ pub use gapless_client::stream_layout::StreamLayout;
 pub use gapless_client::throttle::Throttle;
 pub use gapless_log::StreamIdentity;
 pub use gapless_stream::StreamError;
-pub use gapless_stream::event_stream::{EventStream, StreamRecovery};
+pub use gapless_stream::event_stream::EventStream;
 pub use gapless_stream::network::TcpNetwork;
 pub use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 pub use gapless_stream::options::EventStreamOptions;

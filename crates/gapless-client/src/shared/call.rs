@@ -46,7 +46,7 @@ impl<R: Request> Call<R> {
     /// Asks for the outcome of a command that was sent earlier.
     pub(super) fn of_outcome(client: &Client, number: CommandNumber) -> Self {
         let call = UntypedCall::new(client, CallKind::Outcome(number), MessageType::typed::<R>(), Ok(Vec::new()));
-        Self { call, request: PhantomData }
+        Self { call, explaining: None, request: PhantomData }
     }
 
     /// Replaces the limit of the client's options for this call. It counts from the sending or queueing on.
