@@ -3,7 +3,7 @@
 use super::direct;
 use super::model::model;
 use gapless::cqrs::{AggregateOptions, BusOptions};
-use gapless::host::{Aggregates, Running};
+use gapless::host::Aggregates;
 use gapless::prelude::*;
 use gapless_testkit::process::{Process, started_as, this_program};
 use std::io::{Read as _, Write as _};
