@@ -187,10 +187,10 @@ impl MinimalSupervisor {
                     self.running.insert(files.name().clone(), (record.incarnation, Some(pidfd)));
                     return Ok(());
                 }
-                Holder::Free { last } => {
-                    if last.is_some_and(|record| record.incarnation == incarnation) {
-                        self.end(files.name(), incarnation, None);
-                    }
+                Holder::Free { .. } => {
+                    // Unknown even without a record: the launcher of a dead guardian may take the lock later, and die
+                    // before anyone looks.
+                    self.end(files.name(), incarnation, None);
                     return Ok(());
                 }
                 Holder::Foreign { .. } | Holder::Hidden { .. } => {}
