@@ -1,5 +1,5 @@
-//! [`crate::park_flag`] and [`crate::latch`] are generic over [`AtomicWord`], so that loom checks the shipped code
-//! itself.
+//! [`crate::park_flag`], [`crate::latch`] and [`crate::announcements`] are generic over [`AtomicWord`], so that loom checks
+//! the shipped code itself.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -8,6 +8,7 @@ pub trait AtomicWord: Send + Sync {
     fn load(&self, ordering: Ordering) -> u64;
     fn store(&self, value: u64, ordering: Ordering);
     fn swap(&self, value: u64, ordering: Ordering) -> u64;
+    fn add(&self, value: u64, ordering: Ordering);
     fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool;
     fn fence(ordering: Ordering);
 }
@@ -28,6 +29,10 @@ impl AtomicWord for AtomicU64 {
     #[inline(always)]
     fn swap(&self, value: u64, ordering: Ordering) -> u64 {
         AtomicU64::swap(self, value, ordering)
+    }
+    #[inline(always)]
+    fn add(&self, value: u64, ordering: Ordering) {
+        self.fetch_add(value, ordering);
     }
     #[inline(always)]
     fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool {

@@ -19,7 +19,7 @@
 //! | [`clock`] | [`Clock`]: system, time stamp counter or virtual; the wall clock is slewed |
 //! | [`agent`] | [`Agent`], [`Now`] |
 //! | [`counters`] | [`Counters`] in a mapped file or written by a [`CountersWriter`], [`CountersReader`] for another process |
-//! | [`park_flag`], [`latch`], [`atomic_word`] | the two ordering arguments, generic over their atomics |
+//! | [`park_flag`], [`latch`], [`announcements`], [`atomic_word`] | the three ordering arguments, generic over their atomics |
 //! | [`mod@block_on`] | running a future to completion on this thread |
 //! | [`deadlines`] | [`Deadlines`](deadlines::Deadlines): callbacks at deadlines, and the thread that runs them |
 //! | [`timer_wheel`] | a hashed timer wheel |
@@ -48,6 +48,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod agent;
+pub mod announcements;
 pub mod assignment;
 pub mod atomic_word;
 pub mod block_on;

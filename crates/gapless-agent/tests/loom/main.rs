@@ -4,6 +4,7 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod loom_announcements;
 mod loom_latch;
 mod loom_parking;
 mod word;

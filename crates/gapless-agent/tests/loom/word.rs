@@ -18,6 +18,9 @@ macro_rules! loom_word {
             fn swap(&self, value: u64, ordering: Ordering) -> u64 {
                 self.0.swap(value, ordering)
             }
+            fn add(&self, value: u64, ordering: Ordering) {
+                self.0.fetch_add(value, ordering);
+            }
             fn replace(&self, current: u64, new: u64, ordering: Ordering) -> bool {
                 self.0.compare_exchange(current, new, ordering, Ordering::Relaxed).is_ok()
             }

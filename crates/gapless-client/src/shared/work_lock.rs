@@ -1,27 +1,24 @@
 //! [`WorkLock`]: a lock whose owner also does the work that others announce meanwhile, so that no one waits for it.
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use gapless_agent::announcements::{Announced, Announcements};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Work is announced after it is visible, and done under the lock. No announcement is lost: either its own attempt
-/// gets the lock, or the owner sees the announcement after it has let go. Both sides have a fence between their write
-/// (announcement, unlock) and their read (lock, announcements), so that one of them reads what the other has written.
+/// gets the lock, or the owner sees the announcement after it has let go.
 #[derive(Debug, Default)]
 pub(super) struct WorkLock<T> {
     inner: Mutex<T>,
-    announced: AtomicU64,
+    announcements: Announcements,
 }
 
 impl<T> WorkLock<T> {
     pub fn new(inner: T) -> Self {
-        Self { inner: Mutex::new(inner), announced: AtomicU64::new(0) }
+        Self { inner: Mutex::new(inner), announcements: Announcements::new() }
     }
 
     /// Announces work that is visible to the owner of the lock. An attempt at the lock must follow.
     pub fn announce(&self) {
-        self.announced.fetch_add(1, Ordering::SeqCst);
-        // Pairs with the fence in `has_news`.
-        fence(Ordering::SeqCst);
+        self.announcements.announce();
     }
 
     /// `None` if another thread has the lock. Its work includes everything announced before this call.
@@ -31,31 +28,21 @@ impl<T> WorkLock<T> {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        Some((inner, self.announced()))
+        Some((inner, self.announcements.known()))
     }
 
     pub fn lock(&self) -> (MutexGuard<'_, T>, Announced) {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        (inner, self.announced())
-    }
-
-    fn announced(&self) -> Announced {
-        Announced(self.announced.load(Ordering::SeqCst))
+        (inner, self.announcements.known())
     }
 
     /// Whether more work was announced since the lock was taken. Call it after the lock is released; if there is more,
     /// try the lock again.
     #[must_use]
     pub fn has_news(&self, known: Announced) -> bool {
-        // Pairs with the fence in `announce`.
-        fence(Ordering::SeqCst);
-        self.announced() != known
+        self.announcements.has_news(known)
     }
 }
-
-/// Announcements that the owner of a lock knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Announced(u64);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test")]
