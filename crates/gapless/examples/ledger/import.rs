@@ -1,123 +1,96 @@
-//! [`Import`]: sends a file's lines to the ledger, in order. The ledger stores the number of the last line in the same
+//! [`ImportRun`]: sends a file's lines to the ledger, in order. The ledger stores the number of the last line in the same
 //! step in which it books that line, so the run after a killed one asks for the number and continues after it.
 
-use crate::fnv;
-use crate::lines::Lines;
-use crate::messages::{NotTaken, Progress, ProgressOf, REFUSALS_PER_PAGE, Refusals, RefusalsFrom, Take, TotalsOf};
-use crate::progress::ProgressLine;
-use crate::reason::Reason;
-use crate::transfer::{Transfer, with_commas};
-use crate::transfer_file::Failure;
-use gapless::Running;
+use crate::messages::{Import, StatusOf, Take};
+use crate::transfer::{Reason, Transfer};
+use crate::transfer_file::{Failure, TransferFile};
 use gapless::prelude::*;
-use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 const IN_FLIGHT_MAX: usize = 64;
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-pub struct Import<'a> {
-    path: PathBuf,
-    key: u128,
-    lines: Lines,
-    host: &'a Running,
+pub struct ImportRun {
+    pub file: TransferFile,
+    /// The same file name is the same import in every run.
+    name: String,
     client: blocking::Client,
-    in_flight: VecDeque<blocking::Started<Take>>,
-    lines_per_second: Option<u32>,
 }
 
-impl<'a> Import<'a> {
-    /// Connects to the ledger and goes to the line after the last one taken.
-    pub fn resume(
-        host: &'a Running,
-        path: &Path,
-        lines: Lines,
-        lines_per_second: Option<u32>,
-    ) -> Result<(Self, u64), Failure> {
-        // The same file name is the same import in every run.
-        let key = fnv::wide(path.file_name().unwrap_or(path.as_os_str()).as_encoded_bytes());
-        let (client, in_flight) = (host.blocking_client()?, VecDeque::new());
-        let mut import = Self { path: path.to_owned(), key, lines, host, client, in_flight, lines_per_second };
-        let Progress { line, fingerprint } = import.client.query(ProgressOf { import: key })?;
-        while import.lines.number() < line {
-            if !import.lines.next()? {
-                break;
-            }
+impl ImportRun {
+    /// Goes to the line after the last one taken.
+    pub fn resume(mut file: TransferFile, client: blocking::Client) -> Result<Self, Failure> {
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Import { line, checksum, .. } = client.query(StatusOf(name.clone()))?.import;
+        while file.number < line && file.next()? {}
+        if (file.number, file.checksum) != (line, checksum) {
+            let path = file.path.display();
+            return Err(format!("{path} has changed in its first {line} lines; it may only grow at its end").into());
         }
-        if line > 1 && (import.lines.number(), import.lines.fingerprint()) != (line, fingerprint) {
-            return Err(format!(
-                "{} is not what it was when its first {} lines were taken, so nothing is taken from it now; lines may \
-                 be added at its end, but other transfers belong into a file with another name",
-                path.display(),
-                with_commas(line.into())
-            )
-            .into());
-        }
-        Ok((import, line))
+        Ok(Self { file, name, client })
     }
 
-    pub fn run(&mut self, stop: &AtomicBool, progress: &mut ProgressLine) -> Result<bool, Failure> {
-        let began = Instant::now();
-        let (mut sent, mut is_ended) = (0, false);
+    /// Returns whether it has reached the end of the file, and not been stopped before.
+    pub fn send(&mut self, stop: &AtomicBool, lines_per_second: Option<u32>) -> Result<bool, Failure> {
+        let (mut in_flight, mut shown_at) = (Vec::new(), Instant::now());
         loop {
             let is_stopped = stop.load(Ordering::Relaxed);
-            while !is_ended && !is_stopped && self.in_flight.len() < IN_FLIGHT_MAX && self.is_due(sent, began) {
-                is_ended = !self.lines.next()?;
-                if !is_ended {
-                    self.send_line();
-                    sent += 1;
+            let is_over = is_stopped || !self.file.next()?;
+            if !is_over {
+                let TransferFile { line, number, checksum, .. } = &self.file;
+                let (file, content) = (self.name.clone(), Transfer::parse(line));
+                in_flight.push(self.client.start(Take { file, line: *number, checksum: *checksum, content }));
+            }
+            let is_progress_due = shown_at.elapsed() >= PROGRESS_INTERVAL;
+            if is_over || is_progress_due || in_flight.len() == IN_FLIGHT_MAX {
+                for take in in_flight.drain(..) {
+                    take.wait().map_err(|error| error.refusal().map_or_else(Failure::from, Failure::from))?;
                 }
             }
-            progress.show(self.lines.number() - self.in_flight.len() as u64, self.lines.bytes_read());
-            match self.in_flight.pop_front() {
-                Some(first) => first.wait().map_err(|error| self.failure(error))?,
-                None if is_ended || is_stopped => {
-                    progress.clear();
-                    return Ok(is_ended);
-                }
-                None => std::thread::sleep(Duration::from_millis(1)),
+            if is_over {
+                return Ok(!is_stopped);
+            }
+            if is_progress_due {
+                // On a terminal, the next text is longer and replaces this one.
+                let end = if stderr().is_terminal() { '\r' } else { '\n' };
+                // Standard error may be closed.
+                _ = write!(stderr(), "line {} taken{end}", self.file.number);
+                shown_at = Instant::now();
+            }
+            if let Some(rate) = lines_per_second {
+                std::thread::sleep(Duration::from_secs(1) / rate);
             }
         }
-    }
-
-    pub const fn line(&self) -> u64 {
-        self.lines.number()
-    }
-
-    fn is_due(&self, sent: u32, began: Instant) -> bool {
-        self.lines_per_second.is_none_or(|rate| began.elapsed() >= Duration::from_secs(1) * sent / rate)
-    }
-
-    fn send_line(&mut self) {
-        let lines = &self.lines;
-        let content = if lines.is_too_long() { Err(Reason::LineTooLong) } else { Transfer::parse(lines.text()) };
-        let take = Take { import: self.key, line: lines.number(), fingerprint: lines.fingerprint(), content };
-        self.in_flight.push_back(self.client.start(take));
-    }
-
-    fn failure(&self, error: CallError<NotTaken>) -> Failure {
-        let reason = match error {
-            CallError::Refused(refusal) => refusal.to_string(),
-            error => self.host.status().failure.unwrap_or_else(|| error.to_string()),
-        };
-        format!("the ledger takes no more of {}: {reason}", self.path.display()).into()
     }
 
     /// Report on the import and the ledger, from the ledger's state and the file alone, so the number of runs does not
     /// matter.
     pub fn report(&self) -> Result<String, Failure> {
-        let mut refusals = Vec::new();
-        loop {
-            let index = refusals.len() as u64;
-            let Refusals(page) = self.client.query(RefusalsFrom { import: self.key, index })?;
-            let is_last = page.len() < REFUSALS_PER_PAGE;
-            refusals.extend(page);
-            if is_last {
-                break;
-            }
+        let status = self.client.query(StatusOf(self.name.clone()))?;
+        let Import { line, refusals, .. } = status.import;
+        let mut file = TransferFile::open(&self.file.path)?;
+        let (mut report, mut by_reason) = (String::new(), BTreeMap::<Reason, u64>::new());
+        for (line, reason) in &refusals {
+            while file.number < *line && file.next()? {}
+            writeln!(report, "line {line}: {reason}: {}", file.shown_line())?;
+            *by_reason.entry(*reason).or_default() += 1;
         }
-        let totals = self.client.query(TotalsOf { import: self.key })?;
-        crate::report::write(&self.path, &refusals, &totals)
+        let (taken, refused) = (line - 1, refusals.len() as u64);
+        writeln!(report, "{}: {taken} lines taken, {} accepted, {refused} refused", self.name, taken - refused)?;
+        for (reason, count) in by_reason {
+            writeln!(report, "{count:>8} x {reason}")?;
+        }
+        let (balances, deposited) = (decimal(status.balances), decimal(status.deposited));
+        writeln!(report, "the ledger: {} accounts hold {balances}; {deposited} was deposited", status.accounts)?;
+        writeln!(report, "checksum of its bookings: {:08x}", status.checksum)?;
+        Ok(report)
     }
+}
+
+fn decimal(hundredths: u128) -> String {
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }

@@ -7,28 +7,21 @@
 #![forbid(unsafe_code)]
 
 mod book;
-mod fnv;
 mod import;
-mod lines;
 mod messages;
-mod progress;
-mod reason;
-mod report;
 mod transfer;
 mod transfer_file;
 
 use book::Book;
 use clap::Parser;
 use gapless::prelude::*;
-use import::Import;
-use progress::{ProgressLine, ProgressMode};
+use import::ImportRun;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use transfer::with_commas;
-use transfer_file::Failure;
+use transfer_file::{Failure, TransferFile};
 
 /// Books the transfers of a CSV file; survives being killed at any moment.
 ///
@@ -36,28 +29,21 @@ use transfer_file::Failure;
 /// its account if it is new. Amounts have at most two decimals. A bad line is refused with its number
 /// and the reason, and the others are booked; lines may be added at the end of a file and a further
 /// run takes them.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "ledger", after_help = EXAMPLES)]
 struct Options {
     /// The transfers.
     file: PathBuf,
-
     /// Directory of the journal and the snapshots; created if missing. Remove it to start over.
     #[arg(long, default_value = "target/ledger")]
     directory: PathBuf,
-
     /// Durability of a line before it is booked: memory (nothing is kept), journal (survives the
     /// process), sync (survives the machine's power).
     #[arg(long, default_value_t)]
     tier: Tier,
-
     /// Take no more than so many lines a second, to have the time to kill it.
     #[arg(long, value_name = "LINES", value_parser = clap::value_parser!(u32).range(1..))]
     lines_per_second: Option<u32>,
-
-    /// When to show progress on standard error.
-    #[arg(long, value_enum, default_value_t)]
-    progress: ProgressMode,
 }
 
 const EXAMPLES: &str = "\
@@ -73,44 +59,36 @@ option, and with 130 when it was stopped; refused lines are no error.";
 const STOPPED: u8 = 130;
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(code) => code,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+    run(&Options::parse()).unwrap_or_else(|failure| {
+        eprintln!("error: {failure}");
+        ExitCode::FAILURE
+    })
 }
 
 fn run(options: &Options) -> Result<ExitCode, Failure> {
     let stop = stop_flag()?;
-    let lines = transfer_file::open(&options.file)?;
-    let file_bytes = std::fs::metadata(&options.file)?.len();
-    if options.directory.exists() && !options.directory.is_dir() {
-        let directory = options.directory.display();
-        return Err(format!("{directory} is not a directory; choose another with --directory").into());
-    }
-    let host = place(options, file_bytes).service(Book::default()).start()?;
-    let (mut import, line) = Import::resume(&host, &options.file, lines, options.lines_per_second)?;
-    match options.tier {
-        Tier::Memory => eprintln!("the ledger is in memory: nothing of it is kept"),
-        tier => {
-            let begin = if line == 1 { "beginning" } else { "going on" };
-            let (directory, line) = (options.directory.display(), with_commas(line.into()));
-            eprintln!("the ledger is in {directory}, tier {tier}; {begin} behind line {line}");
-        }
-    }
-    let mut progress = ProgressLine::new(options.progress, file_bytes, line);
-    if !import.run(&stop, &mut progress)? {
-        let line = with_commas(import.line().into());
-        host.stop()?;
-        eprintln!("stopped behind line {line}; run the same command again to go on");
-        return Ok(ExitCode::from(STOPPED));
-    }
-    let report = import.report()?;
+    let file = TransferFile::open(&options.file)?;
+    let place = match options.tier {
+        Tier::Memory => Host::in_memory(),
+        tier => Host::in_directory(&options.directory).tier(tier),
+    };
+    // A snapshot holds all bookings, so only a few are taken per file; lines have about 40 bytes.
+    let snapshot_every = (std::fs::metadata(&options.file)?.len() / 320).max(1000);
+    let host = place.snapshot_every(snapshot_every).service(Book::default()).start()?;
+    let mut import = ImportRun::resume(file, host.blocking_client()?)?;
+    eprintln!("tier {}: going on after line {}", options.tier, import.file.number);
+    let is_ended = import.send(&stop, options.lines_per_second);
+    let is_ended = is_ended.map_err(|failure| host.status().failure.map_or(failure, Failure::from))?;
+    let report = is_ended.then(|| import.report()).transpose()?;
     host.stop()?;
-    print(&report)?;
-    Ok(ExitCode::SUCCESS)
+    let Some(report) = report else {
+        eprintln!("stopped after line {}; run the same command again to go on", import.file.number);
+        return Ok(ExitCode::from(STOPPED));
+    };
+    match std::io::stdout().write_all(report.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Set by Ctrl-C and SIGTERM; a second signal ends the program at once, which is no worse than a kill.
@@ -123,24 +101,4 @@ fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
         }
     })?;
     Ok(stop)
-}
-
-fn place(options: &Options, file_bytes: u64) -> Host {
-    if options.tier == Tier::Memory {
-        return Host::in_memory();
-    }
-    Host::in_directory(&options.directory)
-        .tier(options.tier)
-        .socket(None)
-        .persistence(Persistence { segment_length_bytes: 16 << 20, ..Persistence::default() })
-        // A snapshot holds all bookings, so only a few are taken per file; lines have about 40 bytes.
-        .snapshot_every((file_bytes / 320).max(1000))
-}
-
-fn print(report: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => Ok(written?),
-    }
 }

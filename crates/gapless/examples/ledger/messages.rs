@@ -1,76 +1,56 @@
-//! Messages between the program and the ledger. An *import* is the import of one file; its number is the fingerprint of
-//! the file's name.
+//! Messages between the program and the ledger. An import is known by the name of its file.
 
-use crate::reason::Reason;
-use crate::transfer::Transfer;
+use crate::transfer::{Reason, Transfer};
 use gapless::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// Limit of refusals in one answer.
-pub const REFUSALS_PER_PAGE: usize = 4096;
 
 /// An invalid line is sent, too: its refusal is as durable as a booking.
 #[derive(Serialize, Deserialize, Message)]
 #[message(refusal = NotTaken)]
 pub struct Take {
-    pub import: u128,
+    pub file: String,
     pub line: u64,
-    pub fingerprint: u64,
+    pub checksum: u32,
     pub content: Result<Transfer, Reason>,
 }
 
-#[derive(Debug, Serialize, Deserialize, Message)]
+#[derive(Debug, Serialize, Deserialize, Message, thiserror::Error)]
 pub enum NotTaken {
+    #[error("line {due} was due, not line {line}")]
     OutOfOrder { due: u64, line: u64 },
+    #[error("{0} lines of this file were refused; is it the right one?")]
     TooManyBadLines(u64),
 }
 
-impl fmt::Display for NotTaken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutOfOrder { due, line } => write!(f, "line {due} was due, not line {line}"),
-            Self::TooManyBadLines(count) => write!(f, "{count} lines of this file were refused; is it the right one?"),
-        }
-    }
-}
-
+/// Asks for the ledger's state and for the import of a file.
 #[derive(Serialize, Deserialize, Message)]
-#[message(reply = Progress)]
-pub struct ProgressOf {
-    pub import: u128,
-}
+#[message(reply = Status)]
+pub struct StatusOf(pub String);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
-pub struct Progress {
-    /// Last line taken; 1, the header, before any.
-    pub line: u64,
-    pub fingerprint: u64,
-}
-
+/// Amounts are in hundredths.
 #[derive(Serialize, Deserialize, Message)]
-#[message(reply = Refusals)]
-pub struct RefusalsFrom {
-    pub import: u128,
-    pub index: u64,
-}
-
-/// At most [`REFUSALS_PER_PAGE`] lines with their reasons.
-#[derive(Serialize, Deserialize, Message)]
-pub struct Refusals(pub Vec<(u64, Reason)>);
-
-#[derive(Serialize, Deserialize, Message)]
-#[message(reply = Totals)]
-pub struct TotalsOf {
-    pub import: u128,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
-pub struct Totals {
-    pub accepted: u64,
-    pub refused: u64,
+pub struct Status {
+    pub import: Import,
     pub accounts: u64,
     pub deposited: u128,
     pub balances: u128,
-    pub fingerprint: u64,
+    /// Equal for equal bookings, regardless of their history.
+    pub checksum: u32,
+}
+
+#[derive(Clone, Serialize, Deserialize, Message)]
+pub struct Import {
+    /// Last line taken.
+    pub line: u64,
+    /// Checksum of the file up to that line.
+    pub checksum: u32,
+    /// Refused lines, in order.
+    pub refusals: Vec<(u64, Reason)>,
+}
+
+impl Default for Import {
+    fn default() -> Self {
+        // Line 1 is the header.
+        Self { line: 1, checksum: 0, refusals: Vec::new() }
+    }
 }

@@ -27,7 +27,7 @@ fn kill_until_it_ends(tier: &str) {
     let expected = expected_report("transfers.csv", &content);
     let place = Place::with(&content);
     // Slow enough that a run is killed long before its end, even on a busy machine.
-    let options = ["--tier", tier, "--progress", "always", "--lines-per-second", "4000"];
+    let options = ["--tier", tier, "--lines-per-second", "4000"];
     let (mut kills, mut kills_between, mut taken) = (0, 0, 1);
     let report = loop {
         let mut run = Run::start(&mut place.command(&options));
@@ -47,15 +47,12 @@ fn kill_until_it_ends(tier: &str) {
         }
         run.signal(rustix::process::Signal::KILL);
         let ended = run.wait();
-        if run.begun_behind > 0 {
-            let begun_behind = run.begun_behind;
-            assert!(
-                begun_behind >= taken,
-                "line {taken} was taken, but a later run continued after line {begun_behind}"
-            );
+        if run.begun_after > 0 {
+            let begun_after = run.begun_after;
+            assert!(begun_after >= taken, "line {taken} was taken, but a later run continued after line {begun_after}");
         }
-        let between = run.taken > run.begun_behind && run.begun_behind > 0;
-        taken = taken.max(run.begun_behind).max(run.taken);
+        let between = run.taken > run.begun_after && run.begun_after > 0;
+        taken = taken.max(run.begun_after).max(run.taken);
         if !ended.was_killed() {
             break ended.report();
         }

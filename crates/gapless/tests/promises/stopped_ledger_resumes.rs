@@ -7,23 +7,22 @@ fn signal_stops_and_next_run_resumes() {
     let content = shipped_transfers();
     for (signal, tier) in [(Signal::INT, "journal"), (Signal::TERM, "sync")] {
         let place = Place::with(&content);
-        let mut run =
-            Run::start(&mut place.command(&["--tier", tier, "--progress", "always", "--lines-per-second", "1000"]));
+        let mut run = Run::start(&mut place.command(&["--tier", tier, "--lines-per-second", "1000"]));
         assert!(run.hear() && run.hear(), "it begins and takes lines");
         run.signal(signal);
         let stopped = run.wait();
-        assert_eq!(stopped.error(130).lines().filter(|line| line.starts_with("stopped behind line ")).count(), 1);
-        let stopped_behind = stopped.err.lines().last().unwrap();
-        let line = stopped_behind["stopped behind line ".len()..].split(';').next().unwrap();
+        assert_eq!(stopped.error(130).lines().filter(|line| line.starts_with("stopped after line ")).count(), 1);
+        let stopped_after = stopped.err.lines().last().unwrap();
+        let line = stopped_after["stopped after line ".len()..].split(';').next().unwrap();
 
         let ended = place.run(&["--tier", tier]);
-        let expected = format!("tier {tier}; going on behind line {line}\n");
-        assert!(ended.err.ends_with(&expected), "{stopped_behind}, and then: {}", ended.err);
+        let expected = format!("tier {tier}: going on after line {line}\n");
+        assert!(ended.err.starts_with(&expected), "{stopped_after}, and then: {}", ended.err);
         let report = ended.report();
         assert_eq!(report, expected_report("transfers.csv", &content));
 
         let again = place.run(&["--tier", tier]);
-        assert!(again.err.ends_with("going on behind line 10,000\n"), "{}", again.err);
+        assert!(again.err.ends_with("going on after line 10000\n"), "{}", again.err);
         assert_eq!(again.report(), report);
     }
 }
@@ -36,7 +35,7 @@ fn file_may_grow_at_its_end() {
     let grown = [&first[..], b"\n4,ann,bob,1.50,\n5,bob,eve,1.00,\n"].concat();
     std::fs::write(&place.file, &grown).unwrap();
     let ended = place.run(&[]);
-    assert!(ended.err.ends_with("going on behind line 4\n"), "{}", ended.err);
+    assert!(ended.err.starts_with("tier journal: going on after line 4\n"), "{}", ended.err);
     assert_eq!(ended.report(), expected_report("transfers.csv", &grown));
 }
 
@@ -53,7 +52,7 @@ fn other_file_of_same_name_is_refused() {
         std::fs::write(&place.file, other).unwrap();
         let ended = place.run(&[]);
         let error = ended.error(1);
-        assert!(error.contains("transfers.csv is not what it was when its first 3 lines were taken"), "{error}");
+        assert!(error.contains("transfers.csv has changed in its first 3 lines"), "{error}");
     }
     std::fs::write(&place.file, before).unwrap();
     assert_eq!(place.run(&[]).report(), report, "nothing was taken from the others");
@@ -67,8 +66,8 @@ fn several_files_go_into_one_ledger() {
     std::fs::write(&second, "id,from,to,amount,note\n2,ann,bob,1.00,\n3,ann,bob,1.25,\n").unwrap();
     let report = Run::start(&mut place.command_on(&second, &[])).end().report();
     let expected = "line 2: duplicate id: 2,ann,bob,1.00,\n\
-                    second.csv: 2 lines taken, 1 accepted, 1 refused\n  duplicate id               1\n\
-                    the ledger: 2 accounts hold 15.00; 15.00 was deposited\nits fingerprint: ";
+                    second.csv: 2 lines taken, 1 accepted, 1 refused\n       1 x duplicate id\n\
+                    the ledger: 2 accounts hold 15.00; 15.00 was deposited\nchecksum of its bookings: ";
     assert!(report.starts_with(expected), "{report}");
 }
 

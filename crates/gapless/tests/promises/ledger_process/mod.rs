@@ -87,7 +87,7 @@ pub struct Run {
     out: JoinHandle<Vec<u8>>,
     err: BufReader<ChildStderr>,
     seen: String,
-    pub begun_behind: u64,
+    pub begun_after: u64,
     pub taken: u64,
     /// Kills a run that does not end; dropped with the run.
     _watchdog: Sender<()>,
@@ -117,7 +117,7 @@ impl Run {
                 let _ = kill_process(process, Signal::KILL);
             }
         });
-        Self { child, out, err, seen: String::new(), begun_behind: 0, taken: 0, _watchdog: watchdog }
+        Self { child, out, err, seen: String::new(), begun_after: 0, taken: 0, _watchdog: watchdog }
     }
 
     pub fn hear(&mut self) -> bool {
@@ -129,11 +129,10 @@ impl Run {
 
     fn note(&mut self, text: &str) {
         for line in text.lines() {
-            let number = |text: &str| text.replace(',', "").parse().ok();
-            let behind = line.split_once(" behind line ").filter(|_| line.starts_with("the ledger is in"));
-            self.begun_behind = behind.and_then(|(_, text)| number(text)).unwrap_or(self.begun_behind);
-            let taken = line.strip_prefix("line ").and_then(|rest| rest.split_once(" taken"));
-            self.taken = taken.and_then(|(text, _)| number(text)).unwrap_or(self.taken);
+            let begun_after = line.split_once(": going on after line ").and_then(|(_, number)| number.parse().ok());
+            self.begun_after = begun_after.unwrap_or(self.begun_after);
+            let taken = line.strip_prefix("line ").and_then(|rest| rest.strip_suffix(" taken"));
+            self.taken = taken.and_then(|number| number.parse().ok()).unwrap_or(self.taken);
         }
         self.seen.push_str(text);
     }
