@@ -2,31 +2,24 @@ use gapless::cqrs::{Aggregate, Creation, Decision, OldEvent};
 use gapless::message::{Message, MessageError};
 use serde::{Deserialize, Serialize};
 
-/// Amounts are in hundredths.
+/// `Open` has the owner, the others have amounts in hundredths.
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
 pub enum AccountCommand {
-    Open { owner: String },
-    Deposit { amount: u64 },
-    Withdraw { amount: u64 },
+    Open(String),
+    Deposit(u64),
+    Withdraw(u64),
     Close,
 }
 
+/// `Opened` has the owner, `Closed` the amount paid out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(version = 2)]
 pub enum AccountEvent {
-    Opened {
-        owner: String,
-    },
-    Deposited {
-        amount: u64,
-    },
-    Withdrawn {
-        amount: u64,
-    },
+    Opened(String),
+    Deposited(u64),
+    Withdrawn(u64),
     #[message(since = 2)]
-    Closed {
-        paid_out: u64,
-    },
+    Closed(u64),
 }
 
 /// Events of the bank's first program: amounts with a sign, and reviews, which are obsolete.
@@ -62,37 +55,29 @@ impl Aggregate for Account {
     }
 
     fn creation(command: &AccountCommand) -> Creation {
-        match command {
-            AccountCommand::Open { .. } => Creation::Creates,
-            _ => Creation::MustExist,
-        }
+        if matches!(command, AccountCommand::Open(_)) { Creation::Creates } else { Creation::MustExist }
     }
 
     fn decide(&self, command: AccountCommand, decision: &mut Decision<'_, AccountEvent>) -> Result<(), AccountRefusal> {
+        let balance = self.balance;
         match command {
             _ if self.is_closed => return Err(AccountRefusal::Closed),
-            AccountCommand::Deposit { amount: 0 } | AccountCommand::Withdraw { amount: 0 } => {
-                return Err(AccountRefusal::NothingToDo);
-            }
-            AccountCommand::Withdraw { amount } if amount > self.balance => {
-                return Err(AccountRefusal::Overdrawn { balance: self.balance });
-            }
-            AccountCommand::Open { owner } => {
-                decision.emit(AccountEvent::Opened { owner: owner.clone() }).tag("owner", owner);
-            }
-            AccountCommand::Deposit { amount } => _ = decision.emit(AccountEvent::Deposited { amount }),
-            AccountCommand::Withdraw { amount } => _ = decision.emit(AccountEvent::Withdrawn { amount }),
-            AccountCommand::Close => _ = decision.emit(AccountEvent::Closed { paid_out: self.balance }),
+            AccountCommand::Deposit(0) | AccountCommand::Withdraw(0) => return Err(AccountRefusal::NothingToDo),
+            AccountCommand::Withdraw(amount) if amount > balance => return Err(AccountRefusal::Overdrawn { balance }),
+            AccountCommand::Open(owner) => _ = decision.emit(AccountEvent::Opened(owner.clone())).tag("owner", owner),
+            AccountCommand::Deposit(amount) => _ = decision.emit(AccountEvent::Deposited(amount)),
+            AccountCommand::Withdraw(amount) => _ = decision.emit(AccountEvent::Withdrawn(amount)),
+            AccountCommand::Close => _ = decision.emit(AccountEvent::Closed(balance)),
         }
         Ok(())
     }
 
     fn apply(&mut self, event: &AccountEvent) {
         match event {
-            AccountEvent::Opened { owner } => self.owner.clone_from(owner),
-            AccountEvent::Deposited { amount } => self.balance += amount,
-            AccountEvent::Withdrawn { amount } => self.balance -= amount,
-            AccountEvent::Closed { .. } => (self.balance, self.is_closed) = (0, true),
+            AccountEvent::Opened(owner) => self.owner.clone_from(owner),
+            AccountEvent::Deposited(amount) => self.balance += amount,
+            AccountEvent::Withdrawn(amount) => self.balance -= amount,
+            AccountEvent::Closed(_) => (self.balance, self.is_closed) = (0, true),
         }
     }
 
@@ -101,10 +86,8 @@ impl Aggregate for Account {
             return old.decode().map(Some);
         }
         Ok(match old.decode()? {
-            AccountBooking::Booked { amount } if amount < 0 => {
-                Some(AccountEvent::Withdrawn { amount: amount.unsigned_abs() })
-            }
-            AccountBooking::Booked { amount } => Some(AccountEvent::Deposited { amount: amount.unsigned_abs() }),
+            AccountBooking::Booked { amount } if amount < 0 => Some(AccountEvent::Withdrawn(amount.unsigned_abs())),
+            AccountBooking::Booked { amount } => Some(AccountEvent::Deposited(amount.unsigned_abs())),
             AccountBooking::Reviewed { .. } => None,
         })
     }

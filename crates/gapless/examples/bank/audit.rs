@@ -11,26 +11,21 @@ pub fn audit(mut reader: EventReader) -> Result<(), Box<dyn Error>> {
     let mut identifiers = BTreeSet::new();
     while let Some(mut transaction) = reader.next_transaction()? {
         let identifier = transaction.identity().map(|identity| identity.identifier);
-        if let Some(identifier) = identifier
-            && !identifiers.insert(identifier)
-        {
-            return Err(format!("the command {identifier} has had its effect twice").into());
+        if identifier.is_some_and(|identifier| !identifiers.insert(identifier)) {
+            return Err(format!("the command {identifier:?} has had its effect twice").into());
         }
         let events_before = events;
         while let Some(event) = transaction.next_event()? {
             let account = u64::read(event.id).ok_or("an account has a number")?;
-            let balance = balances.entry(account).or_default();
-            events += 1;
-            match event.decode::<Account>()? {
+            let change = match event.decode::<Account>()? {
                 // Obsolete events of older programs decode to `None`.
-                None | Some(AccountEvent::Opened { .. }) => {}
-                Some(AccountEvent::Deposited { amount }) => {
-                    *balance += i128::from(amount);
-                    paid_in += if identifier == Some(first_deposit_of(account)) { i128::from(amount) } else { 0 };
-                }
-                Some(AccountEvent::Withdrawn { amount }) => *balance -= i128::from(amount),
-                Some(AccountEvent::Closed { paid_out }) => *balance -= i128::from(paid_out),
-            }
+                None | Some(AccountEvent::Opened(_)) => 0,
+                Some(AccountEvent::Deposited(amount)) => i128::from(amount),
+                Some(AccountEvent::Withdrawn(amount) | AccountEvent::Closed(amount)) => -i128::from(amount),
+            };
+            *balances.entry(account).or_default() += change;
+            paid_in += if identifier == Some(first_deposit_of(account)) { change } else { 0 };
+            events += 1;
         }
         transfers += u64::from(events - events_before == 2);
     }

@@ -8,7 +8,6 @@
 //! bank --at members/member-1,members/member-2,members/member-3    # moves money there
 //! bank members/member-1 --audit              # checks the sum that this member has
 //! ```
-#![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
 
 mod account;
 mod audit;
@@ -43,10 +42,6 @@ struct Arguments {
     work: Work,
 }
 
-/// Without a journal, events exist only in the window, and the audit reads all of them: enough for half a million
-/// transfers.
-const WINDOW_BYTES: usize = 256 << 20;
-
 fn main() -> Result<(), Box<dyn Error>> {
     let Arguments { place, at, audit, statement, work } = Arguments::parse();
     if audit || statement.is_some() {
@@ -60,7 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut host = Host::at(&place)?;
     if place == "memory" {
-        host = host.window_bytes(WINDOW_BYTES);
+        // Without a journal, events exist only in the window, and the audit reads all of them: enough for half a million
+        // transfers.
+        host = host.window_bytes(256 << 20);
     }
     let model = CommandModel::new().aggregate::<Account>().handler(TransferHandler);
     let host = host.aggregates(model).start()?;

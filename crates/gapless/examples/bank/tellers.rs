@@ -1,5 +1,5 @@
 use crate::account::{Account, AccountCommand};
-use crate::transfer::{Transfer, TransferHandler};
+use crate::transfer::{Transfer, TransferHandler, TransferRefusal};
 use clap::Args;
 use gapless::cqrs::{Aggregate as _, CommandBus, CommandError, CommandHandler as _, PendingOutcome, Random};
 use std::error::Error;
@@ -8,7 +8,7 @@ use std::time::Instant;
 /// Hundredths.
 const FIRST_DEPOSIT: u64 = 10_000;
 const THREADS: u64 = 4;
-const IN_FLIGHT: u64 = 256;
+const IN_FLIGHT: usize = 256;
 
 #[derive(Args)]
 pub struct Work {
@@ -34,7 +34,7 @@ impl Work {
         let begun = Instant::now();
         let accepted = std::thread::scope(|scope| {
             let parts = (1..=THREADS).map(|seed| scope.spawn(move || self.transfer(bus, seed))).collect::<Vec<_>>();
-            parts.into_iter().map(|part| part.join().unwrap()).sum::<Result<u64, _>>()
+            parts.into_iter().map(|part| part.join().expect("no teller panics")).sum::<Result<u64, _>>()
         })?;
         let made = self.transfers / THREADS * THREADS;
         let rate = made as f64 / begun.elapsed().as_secs_f64();
@@ -45,12 +45,12 @@ impl Work {
     fn open_accounts(&self, bus: &CommandBus) -> Result<(), Box<dyn Error>> {
         let mut opened = 0;
         for id in 0..self.accounts {
-            match bus.call(Account::command(&id, &AccountCommand::Open { owner: format!("owner {}", id % 10) })) {
+            match bus.call(Account::command(&id, &AccountCommand::Open(format!("owner {}", id % 10)))) {
                 Ok(_) => opened += 1,
                 Err(CommandError::AlreadyExists) => {}
                 Err(error) => return Err(error.into()),
             }
-            let deposit = AccountCommand::Deposit { amount: FIRST_DEPOSIT };
+            let deposit = AccountCommand::Deposit(FIRST_DEPOSIT);
             bus.call(Account::command(&id, &deposit).identified_by(first_deposit_of(id)))?;
         }
         println!("{opened} accounts were opened, {} were there", self.accounts - opened);
@@ -58,13 +58,11 @@ impl Work {
     }
 
     /// Returns the number of accepted transfers.
-    fn transfer(&self, bus: &CommandBus, seed: u64) -> Result<u64, CommandError<crate::transfer::TransferRefusal>> {
-        let (mut random, mut left, mut accepted) = (Random::new(seed), self.transfers / THREADS, 0);
-        while left > 0 {
-            let batch = left.min(IN_FLIGHT);
-            left -= batch;
-            let send = |_| bus.send(TransferHandler::command(&self.draw(&mut random)));
-            let sent: Vec<_> = (0..batch).map(send).collect();
+    fn transfer(&self, bus: &CommandBus, seed: u64) -> Result<u64, CommandError<TransferRefusal>> {
+        let (mut random, mut accepted) = (Random::new(seed), 0);
+        let transfers: Vec<_> = (0..self.transfers / THREADS).map(|_| self.draw(&mut random)).collect();
+        for batch in transfers.chunks(IN_FLIGHT) {
+            let sent: Vec<_> = batch.iter().map(|transfer| bus.send(TransferHandler::command(transfer))).collect();
             for outcome in sent.into_iter().map(PendingOutcome::wait) {
                 match outcome {
                     Ok(transfer) if self.tell => println!("{}", transfer.position),

@@ -10,45 +10,30 @@ pub struct Transfer {
     pub amount: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub struct Transferred {
-    pub left: u64,
-}
-
+/// A refusal of `None`: the account does not exist.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum TransferRefusal {
     SameAccount,
-    NoSuchAccount { account: u64 },
-    Refused { account: u64, refusal: AccountRefusal },
+    Refused { account: u64, refusal: Option<AccountRefusal> },
 }
 
 pub struct TransferHandler;
 
 impl CommandHandler for TransferHandler {
     type Command = Transfer;
-    type Reply = Transferred;
+    /// Balance of the sender.
+    type Reply = u64;
     type Refusal = TransferRefusal;
 
-    fn handle(
-        &self,
-        transfer: Transfer,
-        work: &mut HandlerContext<'_>,
-    ) -> Result<Transferred, HandlerError<TransferRefusal>> {
+    fn handle(&self, transfer: Transfer, work: &mut HandlerContext<'_>) -> Result<u64, HandlerError<TransferRefusal>> {
         let Transfer { from, to, amount } = transfer;
         if from == to {
             return Err(HandlerError::Refused(TransferRefusal::SameAccount));
         }
-        let refusal = |account| {
-            move |refusal| match refusal {
-                Some(refusal) => TransferRefusal::Refused { account, refusal },
-                None => TransferRefusal::NoSuchAccount { account },
-            }
-        };
-        work.execute::<Account>(&from, AccountCommand::Withdraw { amount })
-            .map_err(|undone| undone.refuse(refusal(from)))?;
-        work.execute::<Account>(&to, AccountCommand::Deposit { amount })
-            .map_err(|undone| undone.refuse(refusal(to)))?;
-        let left = work.state::<Account>(&from)?.map_or(0, |account| account.balance);
-        Ok(Transferred { left })
+        for (account, command) in [(from, AccountCommand::Withdraw(amount)), (to, AccountCommand::Deposit(amount))] {
+            work.execute::<Account>(&account, command)
+                .map_err(|undone| undone.refuse(|refusal| TransferRefusal::Refused { account, refusal }))?;
+        }
+        Ok(work.state::<Account>(&from)?.map_or(0, |account| account.balance))
     }
 }

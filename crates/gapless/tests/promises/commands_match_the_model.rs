@@ -30,9 +30,9 @@ type Outcome = Result<AcceptedCommand, CommandError<AccountRefusal>>;
 
 fn step() -> impl Strategy<Value = Step> {
     let command = prop_oneof![
-        2 => Just(AccountCommand::Open { owner: "Ada".to_owned() }),
-        5 => (0_u64..20).prop_map(|amount| AccountCommand::Deposit { amount }),
-        4 => (0_u64..20).prop_map(|amount| AccountCommand::Withdraw { amount }),
+        2 => Just(AccountCommand::Open("Ada".to_owned())),
+        5 => (0_u64..20).prop_map(AccountCommand::Deposit),
+        4 => (0_u64..20).prop_map(AccountCommand::Withdraw),
         1 => Just(AccountCommand::Close),
     ];
     let identifier = prop_oneof![2 => Just(None), 1 => (0_u8..3).prop_map(Some)];
@@ -81,18 +81,18 @@ impl Model {
             return ExpectedOutcome::Rejected(CommandError::Conflict { expected, found: version });
         }
         let (balance, is_closed) = match (command, known) {
-            (AccountCommand::Open { .. }, Some(_)) => return ExpectedOutcome::Rejected(CommandError::AlreadyExists),
-            (AccountCommand::Open { .. }, None) => (0, false),
+            (AccountCommand::Open(_), Some(_)) => return ExpectedOutcome::Rejected(CommandError::AlreadyExists),
+            (AccountCommand::Open(_), None) => (0, false),
             (_, None) => return ExpectedOutcome::Rejected(CommandError::NotFound),
             (_, Some(_)) if is_closed => return refused(AccountRefusal::Closed),
-            (AccountCommand::Deposit { amount: 0 } | AccountCommand::Withdraw { amount: 0 }, _) => {
+            (AccountCommand::Deposit(0) | AccountCommand::Withdraw(0), _) => {
                 return refused(AccountRefusal::NothingToDo);
             }
-            (AccountCommand::Withdraw { amount }, _) if *amount > balance => {
+            (AccountCommand::Withdraw(amount), _) if *amount > balance => {
                 return refused(AccountRefusal::Overdrawn { balance });
             }
-            (AccountCommand::Deposit { amount }, _) => (balance + amount, false),
-            (AccountCommand::Withdraw { amount }, _) => (balance - amount, false),
+            (AccountCommand::Deposit(amount), _) => (balance + amount, false),
+            (AccountCommand::Withdraw(amount), _) => (balance - amount, false),
             (AccountCommand::Close, _) => (0, true),
         };
         let version = version + 1;

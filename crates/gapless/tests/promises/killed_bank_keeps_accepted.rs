@@ -57,5 +57,5 @@ fn accepted_survives_any_kill() {
     let said = String::from_utf8(ended.out.clone()).unwrap();
     assert!(ended.status.success() && said.contains("the sum is what was paid in"), "{said}{}", ended.err);
     let statement = bank(&directory, &["--statement", "3"]).end();
-    assert!(String::from_utf8(statement.out).unwrap().contains("Opened { owner: \"owner 3\" }"));
+    assert!(String::from_utf8(statement.out).unwrap().contains("Opened(\"owner 3\")"));
 }
