@@ -5,7 +5,7 @@ use crate::shape::{
     Derived, TypeAttributes, TypePart, attributes_of, definition, filled_text, name_text, number, part_options, parts,
     unknown_shape,
 };
-use proc_macro2::{Ident, Span, TokenStream as Tokens, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream as Tokens, TokenTree};
 use quote::{ToTokens as _, quote};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::ext::IdentExt;
@@ -158,20 +158,20 @@ fn deterministic(input: &DeriveInput, generics: &Generics) -> Result<Tokens> {
         Data::Enum(data) => data.variants.iter().map(|variant| &variant.fields).collect(),
         Data::Union(_) => Vec::new(),
     };
-    let mut types: BTreeMap<String, &Type> = BTreeMap::new();
+    let mut types: BTreeMap<String, (Span, Tokens)> = BTreeMap::new();
     for field in fields.into_iter().flatten() {
         let is_skipped = serde_attributes::read(&field.attrs, AttributePlace::Field)?.is_skipped;
         let is_declared = is_skipped || part_options(&field.attrs, Derived::Message)?.is_deterministic;
-        // The bound of a recursive field would need itself.
-        let tokens = field.ty.to_token_stream();
-        if !is_declared && !names(tokens.clone(), &input.ident) {
-            types.insert(tokens.to_string(), &field.ty);
+        if !is_declared {
+            // The bound of a recursive field would need itself.
+            let tokens = without_itself(field.ty.to_token_stream(), &input.ident);
+            types.insert(tokens.to_string(), (field.ty.span(), tokens));
         }
     }
     let (ident, mut generics) = (&input.ident, generics.clone());
     // With a lifetime, an unmet bound of a type without parameters is no error by itself.
-    let bounds = types.into_values().map(|ty| -> WherePredicate {
-        let place = Span::call_site().located_at(ty.span());
+    let bounds = types.into_values().map(|(span, ty)| -> WherePredicate {
+        let place = Span::call_site().located_at(span);
         syn::parse_quote_spanned!(place=> for<'__deterministic> #ty: __message::Deterministic)
     });
     generics.make_where_clause().predicates.extend(bounds);
@@ -183,13 +183,55 @@ fn deterministic(input: &DeriveInput, generics: &Generics) -> Result<Tokens> {
     })
 }
 
-/// Whether `tokens` name the type `ident`.
-fn names(tokens: Tokens, ident: &Ident) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(named) => named == *ident || named == "Self",
-        TokenTree::Group(group) => names(group.stream(), ident),
-        _ => false,
-    })
+/// Replaces the type `ident`, with its arguments, by a deterministic type. A path such as `old::Name` is another type.
+fn without_itself(tokens: Tokens, ident: &Ident) -> Tokens {
+    let mut replaced = Tokens::new();
+    let mut rest = tokens.into_iter().peekable();
+    let mut is_in_path = false;
+    while let Some(token) = rest.next() {
+        match token {
+            TokenTree::Ident(named)
+                if !is_in_path && (named == *ident || named == "Self") && !is_punctuation(rest.peek(), ':') =>
+            {
+                if is_punctuation(rest.peek(), '<') {
+                    skip_arguments(&mut rest);
+                }
+                replaced.extend(quote!(__message::Itself));
+                is_in_path = false;
+            }
+            TokenTree::Group(group) => {
+                let inner = without_itself(group.stream(), ident);
+                replaced.extend([TokenTree::Group(Group::new(group.delimiter(), inner))]);
+                is_in_path = false;
+            }
+            token => {
+                is_in_path = is_punctuation(Some(&token), ':');
+                replaced.extend([token]);
+            }
+        }
+    }
+    replaced
+}
+
+fn is_punctuation(token: Option<&TokenTree>, sign: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(found)) if found.as_char() == sign)
+}
+
+/// Skips generic arguments, from `<` to its `>`.
+fn skip_arguments(rest: &mut impl Iterator<Item = TokenTree>) {
+    let mut depth = 0;
+    for token in rest {
+        if let TokenTree::Punct(sign) = token {
+            match sign.as_char() {
+                '<' => depth += 1,
+                '>' => depth -= 1,
+                _ => {}
+            }
+        }
+        if depth == 0 {
+            return;
+        }
+    }
 }
 
 fn type_options(input: &DeriveInput, module: &str) -> Result<TypeOptions> {
@@ -407,7 +449,7 @@ mod tests {
         );
         let code = code.unwrap();
         assert!(code.contains("__message :: Deterministic for A < T >"), "{code}");
-        assert_eq!(code.matches("for < '__deterministic >").count(), 2, "of Vec<T> and u8: {code}");
+        assert_eq!(code.matches("for < '__deterministic >").count(), 3, "of Vec<T>, u8 and Vec<A<T>>: {code}");
         let code = deterministic("enum A { B(Box<Self>), C { d: D } }").unwrap();
         assert_eq!(code.matches("for < '__deterministic > D :").count(), 1, "{code}");
         assert_eq!(deterministic("#[serde(into = \"B\")] #[message(shape = \"x\")] struct A { a: B }"), None);
@@ -420,5 +462,23 @@ mod tests {
         assert_eq!(older_versions(&[part(1)], 3), []);
         assert_eq!(older_versions(&[part(1), part(2), part(3)], 3), [2, 1]);
         assert_eq!(older_versions(&[part(1), part(2), part(4)], 4), [3]);
+    }
+
+    #[test]
+    fn recursive_types_are_replaced() {
+        let ident = Ident::new("Node", Span::call_site());
+        let replaced = |ty: &str| without_itself(ty.parse().unwrap_or_default(), &ident).to_string().replace(' ', "");
+        for (ty, expected) in [
+            ("Vec<Node>", "Vec<__message::Itself>"),
+            ("HashMap<u32, Self>", "HashMap<u32,__message::Itself>"),
+            ("Option<Box<Node<Vec<T>, 3>>>", "Option<Box<__message::Itself>>"),
+            ("(Node, [Node; 2])", "(__message::Itself,[__message::Itself;2])"),
+            ("old::Node", "old::Node"),
+            ("Node::Part", "Node::Part"),
+            ("<Node as Part>::Name", "<__message::ItselfasPart>::Name"),
+            ("NodeKind", "NodeKind"),
+        ] {
+            assert_eq!(replaced(ty), expected, "{ty}");
+        }
     }
 }

@@ -7,8 +7,8 @@ use quote::{ToTokens as _, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, ExprRange, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Path, ReceiverKind, Result, ReturnType,
-    Token, Type,
+    Attribute, Error, ExprRange, FnArg, GenericParam, Ident, ImplItem, ImplItemFn, ItemImpl, Path, ReceiverKind,
+    Result, ReturnType, Token, Type,
 };
 
 #[derive(Default)]
@@ -117,9 +117,10 @@ fn handler(kind: HandlerKind, method: &ImplItemFn) -> Result<Handler> {
     if let syn::Safety::Unsafe(unsafety) = &signature.safety {
         return Err(Error::new(unsafety.span(), "a handler cannot be `unsafe`: the engine calls it"));
     }
-    if !signature.generics.params.is_empty() {
-        let text = format!("{noun} has one type, so its handler has no generics");
-        return Err(Error::new(signature.generics.span(), text));
+    let mut parameters = signature.generics.params.iter();
+    if let Some(parameter) = parameters.find(|parameter| !matches!(parameter, GenericParam::Lifetime(_))) {
+        let text = format!("{noun} has one type, so its handler has no generics but lifetimes");
+        return Err(Error::new(parameter.span(), text));
     }
     let mut inputs = signature.inputs.iter();
     let receiver = inputs.next();

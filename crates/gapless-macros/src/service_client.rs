@@ -6,8 +6,8 @@ use quote::{ToTokens, format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Error, Ident, ItemImpl, Path, Result, Type, Visibility};
 
-/// Functions of each client.
-const OWN_FUNCTIONS: [&str; 2] = ["new", "client"];
+/// Functions of each client, and those of its traits.
+const OWN_FUNCTIONS: [&str; 8] = ["new", "client", "clone", "clone_from", "fmt", "from", "into", "to_owned"];
 
 /// Option `client = …`.
 #[derive(Default)]
@@ -75,7 +75,10 @@ pub fn typed_client(
     }
     let methods = handlers.into_iter().map(|handler| method(handler, &client, &block.self_ty, module));
     let methods = methods.collect::<Result<Vec<_>>>()?;
-    let documentation = format!(" Client of `{}`: one method for each command and query.", state.ident);
+    let documentation = format!(
+        " Client of `{}`: one method for each command and query. For another name, or none: `#[service(client = …)]`.",
+        state.ident
+    );
     let made = format!(" Makes a `{client}` of a client of the service.");
     // Requests may be less visible than the client: whoever cannot name them has no use for the method.
     let lints = quote!(#[allow(dead_code, private_interfaces, unreachable_pub)]);

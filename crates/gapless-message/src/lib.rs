@@ -130,7 +130,7 @@ pub mod derived {
     pub use crate::message::{Encoding, Message, MessageError, OlderVersion};
     pub use crate::request::{NoRefusal, Request};
     pub use crate::shape::{Shape, ShapeWriter, shape_at};
-    pub use crate::state::{Deterministic, OldState, State, assert_deterministic};
+    pub use crate::state::{Deterministic, Itself, OldState, State, assert_deterministic};
     pub use crate::typed;
 }
 pub use message::{Encoding, Message, MessageError, OlderVersion};

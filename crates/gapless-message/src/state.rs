@@ -41,6 +41,22 @@ const FORMAT: u16 = 1;
 /// }
 /// ```
 ///
+/// Nor do messages that a service writes, if a field names the message itself:
+///
+/// ```compile_fail,E0277
+/// use gapless_message::{Deterministic, Message};
+/// use serde::{Deserialize, Serialize};
+/// use std::collections::HashMap;
+///
+/// #[derive(Serialize, Deserialize, Message)]
+/// struct Folder {
+///     folders: HashMap<String, Folder>,
+/// }
+///
+/// fn is_deterministic<T: Deterministic>() {}
+/// is_deterministic::<Folder>();
+/// ```
+///
 /// With the attribute it compiles:
 ///
 /// ```
@@ -70,6 +86,13 @@ pub trait Deterministic {
     #[doc(hidden)]
     fn assert_fields() {}
 }
+
+/// Stands for a recursive type in the bounds of its fields.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Itself;
+
+impl Deterministic for Itself {}
 
 /// Compiles only for deterministic types; does nothing.
 #[doc(hidden)]
