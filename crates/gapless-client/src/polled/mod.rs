@@ -130,6 +130,8 @@ pub struct PolledClient {
     assembly: Assembly,
     quiet_polls: QuietPolls,
     resending: Vec<SessionKey>,
+    /// Sessions whose acknowledgements of notices wait for room.
+    acknowledging: Vec<SessionKey>,
     /// Sessions whose opens wait for room in the ring.
     reopening: VecDeque<SessionKey>,
     /// Shared by threads that must not sleep.
@@ -224,6 +226,7 @@ impl PolledClient {
             assembly: Assembly::default(),
             quiet_polls: QuietPolls::default(),
             resending: Vec::new(),
+            acknowledging: Vec::new(),
             reopening: VecDeque::new(),
             waits_for_nothing: false,
             awaits_reply: false,
@@ -572,6 +575,9 @@ impl PolledClient {
         if self.queries.are_resent() {
             self.resend_queries()?;
         }
+        if !self.acknowledging.is_empty() {
+            self.retry_acknowledgements()?;
+        }
         if messages == 0 {
             if self.quiet_polls.take_clock_check() {
                 let now = self.now();
@@ -613,11 +619,26 @@ impl PolledClient {
 
     #[cold]
     fn acknowledge_notices(&mut self, key: SessionKey) -> Result<(), ClientError> {
-        match self.session(key)?.due_acknowledgement().map(|number| self.acknowledge(key, number)) {
-            // The next notice retries.
-            Some(Err(ClientError::Log(LogError::Full { .. }))) | None => Ok(()),
-            Some(other) => other,
+        let Some(number) = self.session(key)?.due_acknowledgement() else { return Ok(()) };
+        match self.acknowledge(key, number) {
+            // The service may send no further notices before it has the acknowledgement.
+            Err(ClientError::Log(LogError::Full { .. }) | ClientError::WindowFull { .. } | ClientError::NotOpen) => {
+                if !self.acknowledging.contains(&key) {
+                    self.acknowledging.push(key);
+                }
+                Ok(())
+            }
+            Err(ClientError::NoSuchSession(_)) => Ok(()),
+            other => other,
         }
+    }
+
+    #[cold]
+    fn retry_acknowledgements(&mut self) -> Result<(), ClientError> {
+        for key in std::mem::take(&mut self.acknowledging) {
+            self.acknowledge_notices(key)?;
+        }
+        Ok(())
     }
 
     fn acknowledge(&mut self, key: SessionKey, number: u64) -> Result<(), ClientError> {

@@ -192,7 +192,7 @@ impl CommandSession {
 
     pub(super) fn due_acknowledgement(&self) -> Option<u64> {
         let is_due = self.notices_seen - self.notices_acknowledged >= NOTICES_PER_ACKNOWLEDGE;
-        (is_due && self.has_room()).then_some(self.notices_seen)
+        is_due.then_some(self.notices_seen)
     }
 
     pub(super) fn acknowledging(&mut self, number: u64) {
