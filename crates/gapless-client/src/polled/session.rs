@@ -273,9 +273,11 @@ impl CommandSession {
         std::mem::replace(&mut self.open_refused, false)
     }
 
+    /// The service does not know the session. Its refusal of a repeat says nothing about commands sent before that.
     pub(super) fn refused(&mut self, number: u64) {
         if !self.lost {
-            self.refused_from = Some(number);
+            let is_it = |slot: &CommandSlot| slot.in_flight && (slot.first_seq..=slot.last_seq).contains(&number);
+            self.refused_from = self.slots.iter().any(is_it).then_some(number);
             self.lost();
         }
     }

@@ -177,3 +177,17 @@ fn acknowledgement_reply_is_hidden() {
     assert_eq!(command(&session, 7), kept(6, true));
     assert_eq!(session.answered(7), ReplyKind::First);
 }
+
+/// A command sent before a refused repeat may have had an effect.
+#[test]
+fn refused_repeat_tells_of_no_other() {
+    let lost = |number| {
+        let mut session = open(1);
+        assert_eq!((send(&mut session, 1, 1), send(&mut session, 2, 2)), (1, 2));
+        assert_eq!(session.answered(1), ReplyKind::First);
+        session.refused(number);
+        assert!(session.is_lost());
+        session.refused_from()
+    };
+    assert_eq!((lost(1), lost(2), lost(3)), (None, Some(2), Some(3)));
+}
