@@ -106,22 +106,29 @@ impl Subscriber {
 
 impl Kept {
     fn keep(&mut self, item: &Item) {
-        let Ok(notice) = item else {
-            // One for each gap is enough.
-            if self.items.back() != Some(item) {
-                self.items.push_back(item.clone());
-            }
-            return;
+        let notice = match item {
+            Ok(notice) => notice,
+            Err(loss) => return self.lose(loss),
         };
         let bytes = self.bytes + notice.payload.len();
         if self.items.len() < NOTICES_KEPT_MAX && (self.bytes == 0 || bytes <= NOTICE_BYTES_KEPT_MAX) {
             self.bytes = bytes;
             self.items.push_back(item.clone());
-        } else if let Some(Err(NoticesLost::Slow { count })) = self.items.back_mut() {
-            *count += 1;
         } else {
-            self.items.push_back(Err(NoticesLost::Slow { count: 1 }));
+            self.lose(&NoticesLost::Slow { count: 1 });
         }
+    }
+
+    /// One item of each kind is enough for a gap, so that losses without end use no memory.
+    fn lose(&mut self, loss: &NoticesLost) {
+        for item in self.items.iter_mut().rev().map_while(|item| item.as_mut().err()) {
+            match (item, loss) {
+                (NoticesLost::Slow { count }, NoticesLost::Slow { count: more }) => return *count += more,
+                (NoticesLost::Session, NoticesLost::Session) => return,
+                _ => {}
+            }
+        }
+        self.items.push_back(Err(loss.clone()));
     }
 
     fn take(&mut self) -> Option<Item> {
@@ -176,6 +183,21 @@ mod tests {
         assert_eq!(slow.take(), Some(Err(NoticesLost::Session)));
         assert_eq!(slow.take(), None);
         assert_eq!(slow.lock().bytes, 0);
+    }
+
+    #[test]
+    fn losses_without_end_are_bounded() {
+        let subscribers = Subscribers::default();
+        let subscriber = subscribers.add();
+        deliver(&subscribers, &notice(1, NOTICE_BYTES_KEPT_MAX));
+        for number in 0..100 {
+            deliver(&subscribers, &notice(number, 1));
+            deliver(&subscribers, &Err(NoticesLost::Session));
+        }
+        assert_eq!(subscriber.lock().items.len(), 3);
+        assert_numbers(&subscriber, 1..=1);
+        assert_eq!(subscriber.take(), Some(Err(NoticesLost::Slow { count: 100 })));
+        assert_eq!(subscriber.take(), Some(Err(NoticesLost::Session)));
     }
 
     #[test]
