@@ -243,6 +243,7 @@ impl Connection {
         room.clear();
         room.extend(lanes.iter().map(|lane| lane.room(client)));
         queries.make_room(client);
+        questions.make_room();
         room.extend([queries.room(), questions.room()]);
         outbox.queue.move_out(
             |lane| std::mem::take(&mut room[lane]),
@@ -488,9 +489,8 @@ impl Connection {
             Ok(Some(SleepLimit { longest, sends })) => {
                 let is_full = self.is_stuck && !sends;
                 let longest = if is_full { longest.min(RETRY_INTERVAL) } else { longest };
-                let reopens_at = self.reopens_at;
-                let longest =
-                    reopens_at.map_or(longest, |at| longest.min(at.saturating_duration_since(Instant::now())));
+                let due = [self.reopens_at, self.questions.next_round()].into_iter().flatten().min();
+                let longest = due.map_or(longest, |at| longest.min(at.saturating_duration_since(Instant::now())));
                 Some(SleepLimit { longest, sends })
             }
             Ok(None) => None,

@@ -7,8 +7,11 @@ use crate::{ClientError, CommandNumber, SessionKey};
 use gapless_log::LogError;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 const QUESTIONS_MAX: usize = 1024;
+/// Questions are asked again so often: a member on which the service does not run yet gives no answer.
+const ASK_INTERVAL: Duration = Duration::from_millis(200);
 const FOREIGN: &str = "its session is none of this client's, or the service no longer knows it";
 
 #[derive(Default)]
@@ -16,6 +19,8 @@ pub(super) struct Questions {
     all: Vec<Question>,
     /// Some are to be sent.
     are_due: bool,
+    /// When all are asked again, while there are any.
+    next_round: Option<Instant>,
 }
 
 struct Question {
@@ -31,12 +36,43 @@ impl Questions {
         QUESTIONS_MAX.saturating_sub(self.all.len())
     }
 
-    pub const fn are_due(&self) -> bool {
+    /// Frees the places of questions whose callers have left, once there are many.
+    pub fn make_room(&mut self) {
+        if self.all.len() >= QUESTIONS_MAX / 2 {
+            self.all.retain(|question| !question.state.is_abandoned());
+        }
+    }
+
+    /// Whether to call [`Questions::ask`].
+    #[inline]
+    pub fn are_due(&mut self) -> bool {
+        if !self.all.is_empty() {
+            self.begin_round();
+        }
         self.are_due
     }
 
+    fn begin_round(&mut self) {
+        let now = Instant::now();
+        if self.next_round.is_some_and(|next_round| now < next_round) {
+            return;
+        }
+        if self.next_round.replace(now + ASK_INTERVAL).is_some() {
+            self.all.retain(|question| !question.state.is_abandoned());
+            self.all.iter_mut().for_each(|question| question.is_due = true);
+            self.are_due |= !self.all.is_empty();
+        }
+    }
+
+    /// `None` without questions.
+    pub fn next_round(&self) -> Option<Instant> {
+        self.next_round.filter(|_| !self.all.is_empty())
+    }
+
     pub fn push(&mut self, number: CommandNumber, state: Arc<CallState>) {
-        self.all.retain(|question| !question.state.is_abandoned());
+        if self.all.is_empty() {
+            self.next_round = None;
+        }
         self.all.push(Question { number, state, session: None, is_due: true });
         self.are_due = true;
     }

@@ -54,6 +54,8 @@ struct Sessions {
     /// Opens to be refused for the limit of sessions.
     refused: usize,
     is_mute: bool,
+    /// Frames that were ignored because it is mute.
+    ignored: usize,
 }
 
 impl Sessions {
@@ -67,6 +69,10 @@ impl Sessions {
         let opened = *self.open.entry(token).or_insert((session, 1));
         self.count += u64::from(opened.0 == session);
         Some(opened)
+    }
+
+    fn knows(&self, session: u64) -> bool {
+        self.open.values().any(|(id, _)| *id == session)
     }
 
     fn took(&mut self, session: u64, number: u64) {
@@ -145,7 +151,15 @@ impl FakeService {
                 self.say(&FrameHeader { session, ..header }, &opened.to_bytes());
             }
             Kind::Query => self.queries.push(frame.sequence()),
-            _ if self.sessions.lock().unwrap().is_mute => {}
+            _ if self.sessions.lock().unwrap().is_mute => self.sessions.lock().unwrap().ignored += 1,
+            _ if !self.sessions.lock().unwrap().knows(frame.session()) => {
+                let mut payload = [0; 32];
+                let refusal = Refusal { code: RefusalCode::SessionUnknown, detail: 0, text: "unknown" };
+                let length = refusal.write_to(&mut payload);
+                let (session, session_seq) = (frame.session(), frame.session_seq());
+                let header = FrameHeader { flags: REFUSED_FLAG, session, session_seq, ..header };
+                self.say(&header, &payload[..length]);
+            }
             kind => {
                 self.taken.push((kind, frame.session(), frame.session_seq()));
                 self.sessions.lock().unwrap().took(frame.session(), frame.session_seq());
@@ -243,4 +257,6 @@ fn clients_are_shared() {
     is_shared::<blocking::Client>();
     is_sent::<Call<Bytes>>();
     is_sent::<Connecting>();
+    is_sent::<Ended>();
+    is_sent::<Notices>();
 }

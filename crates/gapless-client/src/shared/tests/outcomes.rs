@@ -3,6 +3,8 @@
 use super::reconnecting::Server;
 use super::*;
 use crate::CommandNumber;
+use std::future::Future as _;
+use std::task::{Context, Waker};
 
 const SOON: Duration = Duration::from_millis(20);
 
@@ -49,10 +51,48 @@ fn outcome_is_asked_for_on_each_connection() {
         let client = client.clone();
         move || block_on(client.outcome::<Bytes>(number))
     });
-    until("the question", || client.waiting() == 0);
+    until("two questions", || server.sessions.lock().unwrap().ignored >= 2);
     server.disconnect();
     server.sessions.lock().unwrap().is_mute = false;
     assert_eq!(patient.join().unwrap(), Ok(3));
+}
+
+#[test]
+fn outcome_is_asked_for_again() {
+    let server = Server::start(1 << 16);
+    let client = server.client(1);
+    assert_eq!(block_on(client.call(Bytes(vec![7; 3]))), Ok(3));
+    let number = CommandNumber { session: SESSION, session_seq: 1 };
+    for has_helper in [false, true] {
+        let ignored = {
+            let mut sessions = server.sessions.lock().unwrap();
+            sessions.is_mute = true;
+            sessions.ignored
+        };
+        let outcome = client.outcome::<Bytes>(number);
+        let asked = std::thread::spawn(move || if has_helper { block_on(outcome) } else { outcome.wait() });
+        until("a question", || server.sessions.lock().unwrap().ignored > ignored);
+        server.sessions.lock().unwrap().is_mute = false;
+        assert_eq!(asked.join().unwrap(), Ok(3));
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+/// More than wait at the same time.
+#[test]
+fn abandoned_questions_make_room() {
+    let server = Server::start(1 << 16);
+    let client = server.client(1);
+    assert_eq!(block_on(client.call(Bytes(vec![7; 3]))), Ok(3));
+    let number = CommandNumber { session: SESSION, session_seq: 1 };
+    server.sessions.lock().unwrap().is_mute = true;
+    let mut context = Context::from_waker(Waker::noop());
+    let mut asked: Vec<_> = (0..1_500).map(|_| Box::pin(client.outcome::<Bytes>(number))).collect();
+    assert!(asked.iter_mut().all(|outcome| outcome.as_mut().poll(&mut context).is_pending()));
+    assert!(client.waiting() > 0, "not all have a place");
+    drop(asked);
+    server.sessions.lock().unwrap().is_mute = false;
+    assert_eq!(block_on(client.outcome::<Bytes>(number)), Ok(3));
 }
 
 #[test]
