@@ -641,6 +641,12 @@ impl PolledClient {
         Ok(())
     }
 
+    /// Shows the service that a session which sends nothing is in use.
+    pub(crate) fn keep_session(&mut self, key: SessionKey) -> Result<(), ClientError> {
+        let number = self.session(key)?.notices_seen();
+        self.acknowledge(key, number)
+    }
+
     fn acknowledge(&mut self, key: SessionKey, number: u64) -> Result<(), ClientError> {
         let session = self.sessions.get_mut(key.index()).ok_or(ClientError::NoSuchSession(key))?;
         let (slot, header) = session.next_command()?;

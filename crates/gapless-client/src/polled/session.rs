@@ -195,6 +195,10 @@ impl CommandSession {
         is_due.then_some(self.notices_seen)
     }
 
+    pub(super) const fn notices_seen(&self) -> u64 {
+        self.notices_seen
+    }
+
     pub(super) fn acknowledging(&mut self, number: u64) {
         self.notices_acknowledged = number;
         let index = self.slot_index();

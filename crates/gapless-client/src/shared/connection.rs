@@ -47,6 +47,8 @@ pub(super) struct Connection {
     reopens_at: Option<Instant>,
     /// Last time of sending, in ns of a coarse clock.
     sent_ns: u64,
+    /// When the sessions of listening tasks were last kept from expiry, by the same clock.
+    pub kept_ns: u64,
     /// There is no service any more, for this reason.
     ended: Option<String>,
 }
@@ -141,6 +143,7 @@ impl Connection {
             attempts: 0,
             reopens_at: None,
             sent_ns: coarse_ns(),
+            kept_ns: coarse_ns(),
             ended: None,
         }
     }
@@ -179,6 +182,7 @@ impl Connection {
         self.open_sessions()?;
         self.send(outbox, wakers);
         self.ask(outbox, wakers);
+        self.keep_sessions(outbox);
         let received = self.receive(outbox, wakers)?;
         if received > 0 {
             self.open_sessions()?;
@@ -300,6 +304,23 @@ impl Connection {
             };
             let keys = || lanes.iter().filter_map(|lane| lane.key);
             self.is_stuck |= !questions.ask(client, keys, is_in_flight, outbox, wakers);
+        }
+    }
+
+    /// A session that only listens would expire, and its notices be lost without a word.
+    #[inline]
+    fn keep_sessions(&mut self, outbox: &Outbox) {
+        if outbox.subscribers.are_none() {
+            return;
+        }
+        let now_ns = coarse_ns();
+        if now_ns.saturating_sub(self.kept_ns) < KEEP_NS {
+            return;
+        }
+        self.kept_ns = now_ns;
+        for key in self.lanes.iter().filter_map(|lane| lane.key) {
+            // Without room it is in use.
+            let _ = self.client.keep_session(key);
         }
     }
 
@@ -533,6 +554,8 @@ const SESSION_LOST: &str = "the service no longer knows its session, which has e
 const CALM: Duration = Duration::from_secs(1);
 /// After so long without a command the connection is checked before the next one.
 const IDLE_NS: u64 = 50_000_000;
+/// A silent session expires after a day, if the service's options say nothing else.
+const KEEP_NS: u64 = 60_000_000_000;
 const REASON_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Clock of a few milliseconds, read in as many nanoseconds.

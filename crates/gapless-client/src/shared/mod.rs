@@ -217,7 +217,8 @@ impl Client {
         Call::of_outcome(self, number)
     }
 
-    /// Notices of the service to all sessions of this client, from now on. Without a stream they are discarded.
+    /// Notices of the service to all sessions of this client, from now on. Without a stream they are discarded. While
+    /// there is one, the sessions do not expire, if the service keeps silent ones for two minutes or more.
     pub fn notices(&self) -> Notices {
         Notices::new(self.clone())
     }
@@ -230,7 +231,8 @@ impl Client {
     }
 
     /// Waits for the end of this client, and returns its reason: the service in this process has stopped, or the stream
-    /// lacks history that this client has seen. Every call ends with an error then; connect a new client.
+    /// lacks history that this client has seen. Every call ends with an error then; connect a new client. The future
+    /// keeps this client connected, as a clone does.
     pub fn ended(&self) -> Ended {
         Ended::new(self.clone())
     }

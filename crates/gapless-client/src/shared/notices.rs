@@ -22,7 +22,6 @@ use std::task::{Context, Poll};
 pub struct Notices {
     client: Client,
     subscriber: Arc<Subscriber>,
-    is_pending: bool,
 }
 
 impl fmt::Debug for Notices {
@@ -35,11 +34,12 @@ impl Notices {
     pub(super) fn new(client: Client) -> Self {
         let channel = client.channel();
         let subscriber = channel.outbox.subscribers.add();
+        // The helper receives notices also while no one takes any: the service keeps few.
+        channel.enter_pending();
         // Opens the sessions of a client that sends no commands.
         channel.turn();
-        // Receives them while no one takes any.
         channel.start_helper();
-        Self { client, subscriber, is_pending: false }
+        Self { client, subscriber }
     }
 
     /// Next notice, or a gap; `None` after the end of the client.
@@ -56,14 +56,7 @@ impl Notices {
             },
             |item| Poll::Ready(Some(item)),
         );
-        let is_pending = taken.is_pending();
-        match (self.is_pending, is_pending) {
-            (false, true) => channel.enter_pending(),
-            (true, false) => channel.leave_pending(),
-            _ => {}
-        }
-        self.is_pending = is_pending;
-        if is_pending && !channel.start_helper() {
+        if taken.is_pending() && !channel.start_helper() {
             // Without a helper the task polls.
             context.waker().wake_by_ref();
         }
@@ -82,9 +75,7 @@ impl Stream for Notices {
 impl Drop for Notices {
     fn drop(&mut self) {
         let channel = self.client.channel();
-        if self.is_pending {
-            channel.leave_pending();
-        }
+        channel.leave_pending();
         channel.outbox.subscribers.remove(&self.subscriber);
     }
 }

@@ -57,3 +57,44 @@ fn lost_session_is_a_gap_of_each_stream() {
     server.with(|service| service.notify(session, 1..=2));
     streams.iter_mut().for_each(|notices| assert_next(notices, 1..=2));
 }
+
+/// The service sends no further notices before they are acknowledged.
+#[test]
+fn acknowledgement_waits_for_room() {
+    let server = Server::start(1 << 16);
+    let client = server.client(1);
+    let mut notices = blocking::Client::from(client.clone()).notices();
+    assert_eq!(block_on(client.call(Bytes(vec![7]))), Ok(1));
+    server.sessions.lock().unwrap().is_mute = true;
+    let full: Vec<_> = (0..64).map(|_| client.start(Bytes(vec![7; 2]))).collect();
+    until("a full window", || server.sessions.lock().unwrap().ignored == 64);
+    server.with(|service| service.notify(SESSION, 1..=100));
+    assert_next(&mut notices, 1..=100);
+    server.sessions.lock().unwrap().is_mute = false;
+    server.disconnect();
+    full.into_iter().for_each(|call| assert_eq!(call.wait(), Ok(2)));
+    let is_acknowledged = |service: &mut FakeService| service.taken.iter().any(|(kind, ..)| *kind == Kind::Acknowledge);
+    until("an acknowledgement", || server.with(is_acknowledged));
+}
+
+#[test]
+fn listening_session_is_kept() {
+    let server = Server::start(1 << 16);
+    let client = server.client(2);
+    let mut notices = blocking::Client::from(client.clone()).notices();
+    (0..2).for_each(|_| assert_eq!(block_on(client.call(Bytes(vec![7]))), Ok(1)));
+    let pass_a_minute = || {
+        client.channel().connection.lock().0.kept_ns = 0;
+        client.channel().wake_watcher();
+    };
+    pass_a_minute();
+    let is_kept = |service: &mut FakeService| {
+        [SESSION, SESSION + 1].iter().all(|session| service.taken.contains(&(Kind::Acknowledge, *session, 2)))
+    };
+    until("an acknowledgement of each", || server.with(is_kept));
+    server.sessions.lock().unwrap().open.clear();
+    pass_a_minute();
+    assert_eq!(notices.next(), Some(Err(NoticesLost::Session)), "the expiry is noticed");
+    until("other sessions", || server.sessions.lock().unwrap().open.len() == 2);
+    assert_eq!(server.connections(), 1);
+}
