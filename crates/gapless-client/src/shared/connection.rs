@@ -179,15 +179,12 @@ impl Connection {
 
     fn send_and_receive(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Result<usize, ClientError> {
         self.reopen_refused();
-        self.open_sessions()?;
-        self.send(outbox, wakers);
-        self.ask(outbox, wakers);
+        self.open_and_send(outbox, wakers)?;
         self.keep_sessions(outbox);
         let received = self.receive(outbox, wakers)?;
-        if received > 0 {
-            self.open_sessions()?;
-            self.send(outbox, wakers);
-            self.ask(outbox, wakers);
+        // A lost session is replaced at once: the loss may be no message, and no wake-up follows.
+        if received > 0 || !self.has_all_sessions() {
+            self.open_and_send(outbox, wakers)?;
             self.client.flush();
         }
         self.is_stuck |= self.client.has_unsent();
@@ -195,8 +192,18 @@ impl Connection {
     }
 
     #[inline]
-    fn open_sessions(&mut self) -> Result<(), ClientError> {
-        if self.by_session.len() == self.lanes.len() { Ok(()) } else { self.open_missing_sessions() }
+    fn open_and_send(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) -> Result<(), ClientError> {
+        if !self.has_all_sessions() {
+            self.open_missing_sessions()?;
+        }
+        self.send(outbox, wakers);
+        self.ask(outbox, wakers);
+        Ok(())
+    }
+
+    #[inline]
+    fn has_all_sessions(&self) -> bool {
+        self.by_session.len() == self.lanes.len()
     }
 
     #[cold]

@@ -1,5 +1,6 @@
 //! Faults of a connection that another one is without.
 
+use super::connection::Reconnection;
 use super::*;
 use crate::error::QueryError;
 use std::future::Future as _;
@@ -61,6 +62,13 @@ impl Server {
         let closed = ring::create(&MemoryKind::Anonymous, 4_096, IDENTITY).unwrap().0;
         drop(std::mem::replace(&mut last.replies, closed));
         wake_fd::signal(&last.wake);
+    }
+
+    /// Goes on as another incarnation of its stream, whose sessions have the same identifiers.
+    pub fn be_restored(&self) {
+        self.state.lock().unwrap().identity.incarnation += 1;
+        *self.sessions.lock().unwrap() = Sessions::default();
+        self.disconnect();
     }
 
     pub fn with<T>(&self, work: impl FnOnce(&mut FakeService) -> T) -> T {
@@ -149,6 +157,32 @@ fn idle_client_sends_nothing_in_vain() {
         call(&client, has_helper, 2);
         assert_eq!(server.connections(), 2);
     }
+}
+
+/// Nothing would wake the watcher for the commands that wait.
+#[test]
+fn lost_session_is_replaced_by_the_same_pass() {
+    let server = Server::start(1 << 16);
+    let client = server.client(1);
+    call(&client, false, 1);
+    server.be_restored();
+    let (outbox, mut wakers) = (&client.channel().outbox, Vec::new());
+    let mut connection = client.channel().connection.lock().0;
+    until("the loss", || {
+        connection.pass(outbox, &mut wakers);
+        connection.is_lost()
+    });
+    until("an attempt", || match connection.reconnect(Duration::from_secs(1), outbox, &mut wakers) {
+        Reconnection::Attempt(attempt) => {
+            connection.end_attempt(attempt.connect(), outbox, &mut wakers);
+            true
+        }
+        _ => false,
+    });
+    connection.pass(outbox, &mut wakers);
+    until("another session", || server.sessions.lock().unwrap().open.len() == 1);
+    drop(connection);
+    call(&client, false, 2);
 }
 
 /// Threads of this process.
