@@ -28,7 +28,7 @@ mod session;
 mod typed_messages;
 mod waiting;
 
-use crate::SessionKey;
+use crate::{CommandNumber, SessionKey};
 pub use crate::message_type::MessageType;
 pub use environment::ClientEnvironment;
 pub use incoming::{Incoming, OwnedReply, Reply};
@@ -375,6 +375,20 @@ impl PolledClient {
     #[must_use]
     pub fn next_session_seq(&self, key: SessionKey) -> Option<u64> {
         self.sessions.get(key.index()).filter(|session| session.is_open()).map(CommandSession::next_session_seq)
+    }
+
+    /// Session with this identifier that is not lost.
+    pub(crate) fn session_of(&self, id: u64) -> Option<SessionKey> {
+        let key = *self.by_id.get(&id)?;
+        let session = self.sessions.get(key.index())?;
+        (session.id() == Some(id) && !session.is_lost()).then_some(key)
+    }
+
+    /// Last number that a session has used, also after its loss.
+    pub(crate) fn last_number(&self, key: SessionKey) -> Option<CommandNumber> {
+        let session = self.sessions.get(key.index())?;
+        let session_seq = session.next_session_seq() - 1;
+        session.id().filter(|_| session_seq > 0).map(|session| CommandNumber { session, session_seq })
     }
 
     /// The first command of a lost session that the service refused, as it did not know the session any more.

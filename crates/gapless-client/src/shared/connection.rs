@@ -304,13 +304,13 @@ impl Connection {
     #[inline]
     fn ask(&mut self, outbox: &Outbox, wakers: &mut Vec<Waker>) {
         if self.questions.are_due() {
-            let Self { client, lanes, questions, .. } = self;
+            let Self { client, lanes, by_session, questions, .. } = self;
+            let is_own = |session| by_session.contains_key(&session);
             let is_in_flight = |session, number| {
-                let lane = lanes.iter().find(|lane| lane.key == Some(session));
+                let lane = by_session.get(&session).map(|lane| &lanes[*lane]);
                 lane.is_some_and(|lane| lane.in_flight.iter().any(|(sent, _)| *sent == number))
             };
-            let keys = || lanes.iter().filter_map(|lane| lane.key);
-            self.is_stuck |= !questions.ask(client, keys, is_in_flight, outbox, wakers);
+            self.is_stuck |= !questions.ask(client, is_own, is_in_flight, outbox, wakers);
         }
     }
 
@@ -372,7 +372,7 @@ impl Connection {
         });
         for (session, lane) in lost {
             lanes[lane].lose_session(client.refused_from(session), outbox, wakers);
-            questions.lose(session, SESSION_LOST, outbox, wakers);
+            questions.lose(session, client.last_number(session), SESSION_LOST, outbox, wakers);
             outbox.subscribers.deliver(&Err(NoticesLost::Session), wakers);
         }
         if notices > 0 {

@@ -5,6 +5,7 @@ use super::outbox::Outbox;
 use crate::polled::{PolledClient, Reply};
 use crate::{ClientError, CommandNumber, SessionKey};
 use gapless_log::LogError;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ pub(super) struct Questions {
     are_due: bool,
     /// When all are asked again, while there are any.
     next_round: Option<Instant>,
+    /// Last number of each lost session, by its identifier, which another incarnation of the stream may use again.
+    former: FxHashMap<u64, u64>,
 }
 
 struct Question {
@@ -77,23 +80,24 @@ impl Questions {
         self.are_due = true;
     }
 
-    /// Sends the questions that are due; a command in flight needs none. Returns false if the ring has no room. `keys`
-    /// are those of the open sessions.
-    pub fn ask<Keys: Iterator<Item = SessionKey>>(
+    /// Sends the questions that are due; a command in flight needs none. Returns false if the ring has no room.
+    pub fn ask(
         &mut self,
         client: &mut PolledClient,
-        keys: impl Fn() -> Keys,
+        is_own: impl Fn(SessionKey) -> bool,
         is_in_flight: impl Fn(SessionKey, u64) -> bool,
         outbox: &Outbox,
         wakers: &mut Vec<Waker>,
     ) -> bool {
         let (mut has_room, mut waits) = (true, false);
+        let former = &self.former;
         self.all.retain_mut(|question| {
             if !question.is_due || !has_room {
                 return true;
             }
             let CommandNumber { session, session_seq } = question.number;
-            let Some(key) = keys().find(|key| client.session_id(*key) == Some(session)) else {
+            let is_former = former.get(&session).is_some_and(|last| session_seq <= *last);
+            let Some(key) = client.session_of(session).filter(|key| is_own(*key) && !is_former) else {
                 wakers.extend(question.end(FOREIGN, outbox));
                 return false;
             };
@@ -153,7 +157,19 @@ impl Questions {
         }
     }
 
-    pub fn lose(&mut self, session: SessionKey, reason: &str, outbox: &Outbox, wakers: &mut Vec<Waker>) {
+    /// The session is lost, whose last number is `last`.
+    pub fn lose(
+        &mut self,
+        session: SessionKey,
+        last: Option<CommandNumber>,
+        reason: &str,
+        outbox: &Outbox,
+        wakers: &mut Vec<Waker>,
+    ) {
+        if let Some(CommandNumber { session, session_seq }) = last {
+            let last = self.former.entry(session).or_default();
+            *last = session_seq.max(*last);
+        }
         self.all.retain(|question| {
             let is_lost = question.session == Some(session);
             if is_lost {

@@ -95,6 +95,25 @@ fn abandoned_questions_make_room() {
     assert_eq!(block_on(client.outcome::<Bytes>(number)), Ok(3));
 }
 
+/// The number may stand for another command, which has an effect.
+#[test]
+fn outcome_of_a_former_incarnation_is_unknown() {
+    let server = Server::start(1 << 16);
+    let client = server.client(1);
+    assert_eq!(block_on(client.call(Bytes(vec![7; 3]))), Ok(3));
+    server.sessions.lock().unwrap().is_mute = true;
+    let number = unknown(&client, 4);
+    assert_eq!(number, CommandNumber { session: SESSION, session_seq: 2 });
+    server.be_restored();
+    for length in 5..9 {
+        until("a new session", || block_on(client.call(Bytes(vec![7; length]))) == Ok(length as u64));
+    }
+    let outcome = block_on(client.outcome::<Bytes>(number)).unwrap_err();
+    assert!(matches!(outcome, CallError::Unknown { number: of, .. } if of == number), "{outcome}");
+    let later = CommandNumber { session_seq: 4, ..number };
+    assert_eq!(block_on(client.outcome::<Bytes>(later)), Ok(8), "a number of the new session alone");
+}
+
 #[test]
 fn outcomes_of_no_command_are_told_apart() {
     let server = Server::start(1 << 16);
