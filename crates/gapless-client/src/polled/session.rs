@@ -182,7 +182,8 @@ impl CommandSession {
         // Without fragments the slot follows from the number; otherwise it is searched.
         let likely = ((session_seq.wrapping_sub(1)) % u64::from(self.window_messages)) as usize;
         let is_it = |slot: &CommandSlot| slot.in_flight && slot.last_seq == session_seq;
-        let index = if is_it(&self.slots[likely]) { Some(likely) } else { self.slots.iter().position(is_it) };
+        let is_likely = self.slots.get(likely).is_some_and(is_it);
+        let index = if is_likely { Some(likely) } else { self.slots.iter().position(is_it) };
         let Some(index) = index else { return ReplyKind::Again };
         let slot = &mut self.slots[index];
         slot.in_flight = false;
@@ -295,7 +296,8 @@ impl CommandSession {
         self.lost = true;
         self.in_flight = 0;
         self.resend_from = None;
-        self.slots.iter_mut().for_each(|slot| slot.in_flight = false);
+        // Its entry stays, as its key is never used again; a client may lose any number of sessions.
+        self.slots = Vec::new();
     }
 
     pub(super) fn notice(&mut self, number: u64) -> bool {

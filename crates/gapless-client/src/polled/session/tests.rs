@@ -139,6 +139,7 @@ fn lost_session_takes_no_commands() {
     session.lost();
     assert_eq!((session.is_open(), session.in_flight(), session.resend_from()), (false, 0, None));
     assert!(unanswered(&session, 0).is_empty() && session.answered(1) == ReplyKind::Again);
+    assert_eq!(session.slots.capacity(), 0, "it uses no memory");
     let outcome = session.next_command().map(drop);
     assert!(matches!(outcome, Err(ClientError::NoSuchSession(KEY))), "{outcome:?}");
 }
