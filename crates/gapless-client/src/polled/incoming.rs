@@ -217,11 +217,16 @@ pub(super) fn take_message(
                 }
                 return protocol(&format!("a refusal of this connection: {:?} {}", refusal.code, refusal.text));
             }
-            let Some(opened) = SessionOpened::from_bytes(payload) else {
+            let Some(opened) = SessionOpened::from_bytes(payload).filter(is_possible) else {
                 return protocol("a malformed answer to a session open");
             };
-            if let Some(key) = by_token.get(&opened.token).copied() {
-                if sessions[key.index()].opened(frame.session(), &opened) {
+            if let Some(key) = by_token.get(&opened.token).copied()
+                && let session = &mut sessions[key.index()]
+                && !session.is_lost()
+            {
+                let former = session.id().filter(|id| *id != frame.session());
+                if session.opened(frame.session(), &opened) {
+                    former.inspect(|former| _ = by_id.remove(former));
                     by_id.insert(frame.session(), key);
                     take(Incoming::Opened { session: key });
                     return Ok(Some((key, 0)));
@@ -239,6 +244,12 @@ pub(super) fn take_message(
         }
         kind => protocol(&format!("a frame of kind {kind:?}")),
     }
+}
+
+/// Whether numbers can follow those of the answer.
+fn is_possible(opened: &SessionOpened) -> bool {
+    const NUMBER_MAX: u64 = u64::MAX / 2;
+    (1..=NUMBER_MAX).contains(&opened.next_session_seq) && opened.notices_acknowledged <= NUMBER_MAX
 }
 
 #[cfg(test)]

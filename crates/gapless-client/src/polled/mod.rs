@@ -28,8 +28,8 @@ mod session;
 mod typed_messages;
 mod waiting;
 
-use crate::{CommandNumber, SessionKey};
 pub use crate::message_type::MessageType;
+use crate::{CommandNumber, SessionKey};
 pub use environment::ClientEnvironment;
 pub use incoming::{Incoming, OwnedReply, Reply};
 pub use outcome::Outcome;

@@ -17,7 +17,7 @@ use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen_frame::SeenFrame;
 use gapless_wire::control::{Refusal, RefusalCode};
 use gapless_wire::descriptor::REFUSED_FLAG;
-use gapless_wire::{Fragment, Frame, Kind, aligned_length};
+use gapless_wire::{Fragment, Frame, HEADER_LENGTH, Kind, aligned_length};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -48,13 +48,19 @@ impl ServiceAddress {
     }
 
     pub fn connect(&self, options: &ConnectOptions, credentials: &Credentials) -> Result<PublisherLink, ClientError> {
-        Ok(match self {
+        let link = match self {
             Self::Socket { path, .. } => connect::shared_memory::connect(path, options)?,
             Self::Tcp(address) => connect::tcp::connect(address, options, credentials)?,
             Self::ClientEnvironment => unreachable!("a client with an environment asks that"),
             #[cfg(test)]
             Self::Test(connect) => connect()?,
-        })
+        };
+        let frame_length_max = link.welcome.frame_length_max;
+        if frame_length_max as usize <= HEADER_LENGTH {
+            let what = format!("a welcome with frames of at most {frame_length_max} bytes, which hold no payload");
+            return Err(ClientError::Protocol { what });
+        }
+        Ok(link)
     }
 
     pub fn given(&self) -> String {

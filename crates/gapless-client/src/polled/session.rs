@@ -301,7 +301,7 @@ impl CommandSession {
     }
 
     pub(super) fn notice(&mut self, number: u64) -> bool {
-        let new = number == self.notices_seen + 1;
+        let new = number.checked_sub(1) == Some(self.notices_seen);
         if new {
             self.notices_seen = number;
         }

@@ -1,5 +1,6 @@
 //! A client and its service in one process: the test holds the other ends of the rings, and the clock.
 
+mod hostile;
 mod queries;
 mod shared;
 

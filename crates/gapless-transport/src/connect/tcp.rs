@@ -18,6 +18,8 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+/// A client that sends its heartbeats more often would do nothing else.
+const HEARTBEAT_INTERVAL_MIN: Duration = Duration::from_millis(1);
 const BUFFER_BYTES: usize = 2 * PACKET_LENGTH_MAX;
 
 enum ConnectFailure {
@@ -135,7 +137,7 @@ fn with_connection(
     let identity = StreamIdentity { stream_id: welcome.stream_id, incarnation: welcome.incarnation };
     let (writer, commands) = ring::create(&MemoryKind::Anonymous, options.link.command_ring_bytes, identity)?;
     let (replies, reader) = ring::create(&MemoryKind::Anonymous, options.link.reply_ring_bytes, identity)?;
-    let heartbeat_interval = Duration::from_nanos(welcome.heartbeat_interval_ns);
+    let heartbeat_interval = Duration::from_nanos(welcome.heartbeat_interval_ns).max(HEARTBEAT_INTERVAL_MIN);
     let pump = Pump::new((connection, key), (commands, replies), heartbeat_interval);
     let welcome = Welcome {
         status: HandshakeStatus::Welcome,
