@@ -5,6 +5,7 @@ use crate::polled::{MessageType, QueryAnswer, Reply};
 use crate::{ClientError, CommandNumber};
 use gapless_agent::deadlines::DeadlineTarget;
 use gapless_agent::foreign;
+use gapless_log::LogError;
 use gapless_wire::control::RefusalCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -54,7 +55,9 @@ impl Ending {
     pub fn unsendable(error: &ClientError) -> Self {
         let reason = error.to_string();
         match error {
-            ClientError::TooLong { .. } | ClientError::Encode(_) => Self::Invalid { reason },
+            ClientError::TooLong { .. } | ClientError::Log(LogError::TooLong { .. }) | ClientError::Encode(_) => {
+                Self::Invalid { reason }
+            }
             _ => Self::NotSent { reason },
         }
     }
@@ -337,6 +340,14 @@ mod tests {
         let unknown = state.give_up(&waiting, || "late".to_owned());
         assert_eq!(unknown, Some(Ending::Unknown { number: NUMBER, reason: "late".to_owned() }));
         assert!(state.end(&waiting, reply).is_none(), "its reply is discarded");
+    }
+
+    /// A retry would fail, too.
+    #[test]
+    fn command_longer_than_the_ring_is_invalid() {
+        let error = ClientError::from(LogError::TooLong { length_bytes: 9, limit_bytes: 8 });
+        assert!(matches!(Ending::unsendable(&error), Ending::Invalid { .. }));
+        assert!(matches!(Ending::unsendable(&ClientError::NotOpen), Ending::NotSent { .. }));
     }
 
     #[test]
