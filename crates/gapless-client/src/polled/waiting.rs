@@ -189,7 +189,8 @@ impl PolledClient {
         if self.has_deferred() {
             return Ok(None);
         }
-        let silence = self.silence_left();
+        // Another thread may send a command during the sleep, whose silence is noticed after it.
+        let silence = self.silence_left().or_else(|| self.has_several_addresses().then_some(SILENCE_MAX));
         self.link.reader.arm();
         if self.link.reader.next_length()?.is_some() {
             self.link.reader.disarm();
@@ -239,8 +240,12 @@ impl PolledClient {
         }
     }
 
+    fn has_several_addresses(&self) -> bool {
+        self.address_count() > 1
+    }
+
     fn silence_left(&mut self) -> Option<Duration> {
-        let has_others = self.addresses.as_ref().is_some_and(|addresses| addresses.count() > 1);
+        let has_others = self.has_several_addresses();
         let owes = |session: &CommandSession| session.in_flight() > 0 || (!session.is_open() && !session.is_lost());
         let awaits = has_others && (self.asks || self.queries.are_owed() || self.sessions.iter().any(owes));
         let now = awaits.then(|| self.now());
