@@ -211,7 +211,22 @@ impl Channel {
     pub fn run_helper(self: Arc<Self>) {
         foreign::own_this_thread();
         let mut watch = lock(&self.watch);
-        self.watch(&mut watch, None, &|| self.is_closed.load(Ordering::SeqCst));
+        let is_closed = || self.is_closed.load(Ordering::SeqCst);
+        while let Err(panic) = foreign::catch_panic(|| self.watch(&mut watch, None, &is_closed)) {
+            self.end_after(&panic);
+        }
+    }
+
+    /// Without a helper no call would be woken.
+    #[cold]
+    fn end_after(&self, panic: &str) {
+        let mut wakers = Vec::new();
+        let (mut connection, _) = self.connection.lock();
+        // The helper of an ended client only sleeps.
+        assert!(!connection.has_ended(), "the helper panics again: {panic}");
+        connection.end(&format!("its helper has panicked: {panic}"), &self.outbox, &mut wakers);
+        drop(connection);
+        wake_all(wakers);
     }
 
     /// Ends the helper.

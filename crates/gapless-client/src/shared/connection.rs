@@ -392,7 +392,9 @@ impl Connection {
                 outbox.set_trouble(Some(error.to_string()));
                 self.reopens_at = Some(Instant::now() + PAUSE_MAX);
             }
-            error if self.client.reconnects_at_once() || !is_passing(error) => self.end(error, outbox, wakers),
+            error if self.client.reconnects_at_once() || !is_passing(error) => {
+                self.end(&error.to_string(), outbox, wakers);
+            }
             error => {
                 if !matches!(error, ClientError::Disconnected { .. }) {
                     tracing::warn!("a client reconnects: {error}");
@@ -421,21 +423,21 @@ impl Connection {
         }
     }
 
+    /// Ends all calls, and the client.
     #[cold]
-    fn end(&mut self, error: &ClientError, outbox: &Outbox, wakers: &mut Vec<Waker>) {
-        let reason = error.to_string();
+    pub fn end(&mut self, reason: &str, outbox: &Outbox, wakers: &mut Vec<Waker>) {
         tracing::warn!("the client has no service any more: {reason}");
         for lane in &mut self.lanes {
             let ready = lane.ready.drain(..);
             for state in ready.chain(lane.in_flight.drain(..).map(|(_, state)| state)) {
-                wakers.extend(state.end(&outbox.waiting, |number, _| Ending::unknown(number, reason.clone())));
+                wakers.extend(state.end(&outbox.waiting, |number, _| Ending::unknown(number, reason.to_owned())));
             }
         }
-        self.queries.end(outbox, &reason, wakers);
-        self.questions.end(&reason, outbox, wakers);
+        self.queries.end(outbox, reason, wakers);
+        self.questions.end(reason, outbox, wakers);
         self.lost = None;
-        outbox.end(&reason, wakers);
-        self.ended = Some(reason);
+        outbox.end(reason, wakers);
+        self.ended = Some(reason.to_owned());
         // Waiting commands end, too.
         self.pass(outbox, wakers);
     }
@@ -465,7 +467,7 @@ impl Connection {
         match self.client.begin_attempt(limit) {
             Ok(attempt) => Reconnection::Attempt(attempt),
             Err(error) => {
-                self.end(&error, outbox, wakers);
+                self.end(&error.to_string(), outbox, wakers);
                 Reconnection::Ended
             }
         }
@@ -499,7 +501,7 @@ impl Connection {
                 }
                 outbox.set_trouble(Some(error.to_string()));
             }
-            Resumption::Failed { error, pause: None } => self.end(&error, outbox, wakers),
+            Resumption::Failed { error, pause: None } => self.end(&error.to_string(), outbox, wakers),
         }
     }
 

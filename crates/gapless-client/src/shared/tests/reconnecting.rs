@@ -18,13 +18,16 @@ pub(super) struct Server {
 struct State {
     ring_bytes: usize,
     identity: StreamIdentity,
+    /// An attempt to connect panics.
+    panics: bool,
     /// The last one is connected.
     connections: Vec<FakeService>,
 }
 
 impl Server {
     pub fn start(ring_bytes: usize) -> Self {
-        let state = Arc::new(Mutex::new(State { ring_bytes, identity: IDENTITY, connections: Vec::new() }));
+        let state =
+            Arc::new(Mutex::new(State { ring_bytes, identity: IDENTITY, panics: false, connections: Vec::new() }));
         let stops = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({
             let (state, stops) = (Arc::clone(&state), Arc::clone(&stops));
@@ -47,6 +50,8 @@ impl Server {
     fn polled_client(&self) -> PolledClient {
         let (state, of_service) = (Arc::clone(&self.state), Arc::clone(&self.sessions));
         let connect = move || {
+            let panics = state.lock().unwrap().panics;
+            assert!(!panics, "a bug");
             let mut state = state.lock().unwrap();
             let (link, service) = FakeService::link(state.ring_bytes, state.identity, &of_service);
             state.connections.push(service);
@@ -208,6 +213,26 @@ fn keeper_minds_an_idle_connection() {
     until("a helper instead", || threads(channel::KEEPER_NAME) == 0);
     server.disconnect();
     call(&client, true, 1);
+}
+
+#[test]
+fn panic_of_the_helper_ends_the_client() {
+    let server = Server::start(1 << 16);
+    let client = server.client(1);
+    call(&client, true, 1);
+    let mut notices = client.notices();
+    server.sessions.lock().unwrap().is_mute = true;
+    let sent = client.start(Bytes(vec![7; 2]));
+    server.state.lock().unwrap().panics = true;
+    server.disconnect();
+    assert_eq!(block_on(client.ended()), "its helper has panicked: a bug");
+    assert!(matches!(block_on(sent), Err(CallError::Unknown { .. })));
+    for has_helper in [false, true] {
+        let late = client.call(Bytes(vec![7]));
+        let late = if has_helper { block_on(late) } else { late.wait() };
+        assert!(matches!(late, Err(CallError::NotSent { .. })), "{late:?}");
+    }
+    assert!(block_on(notices.next()).is_none());
 }
 
 #[test]
