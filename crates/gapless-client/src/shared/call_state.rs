@@ -233,10 +233,12 @@ impl CallState {
 
     /// Takes the ending, or registers the waker for it.
     pub fn take_or_register(&self, waker: &Waker) -> Option<Ending> {
+        // Dropped after the lock: its drop may be the application's code.
+        let mut _former = None;
         let mut progress = self.lock();
         let ending = progress.take();
         if ending.is_none() && !progress.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            progress.waker = Some(waker.clone());
+            _former = progress.waker.replace(waker.clone());
         }
         ending
     }
@@ -244,8 +246,10 @@ impl CallState {
     /// Ends without a reply, for `reason`, unless the ending is there already. A sent command keeps its place in the
     /// window until its reply arrives.
     pub fn give_up(&self, waiting: &Waiting, reason: impl FnOnce() -> String) -> Option<Ending> {
+        // Dropped after the lock.
+        let _former;
         let mut progress = self.lock();
-        progress.waker = None;
+        _former = progress.waker.take();
         match std::mem::replace(&mut progress.stage, Stage::Abandoned) {
             Stage::Waiting => {
                 let bytes = std::mem::take(&mut progress.bytes);
@@ -267,7 +271,6 @@ impl Progress {
         if !matches!(self.stage, Stage::Ended(_)) {
             return None;
         }
-        self.waker = None;
         match std::mem::replace(&mut self.stage, Stage::Abandoned) {
             Stage::Ended(ending) => Some(ending),
             _ => None,
@@ -290,6 +293,8 @@ impl DeadlineTarget for CallState {
 mod tests {
     use super::*;
     use gapless_wire::Encoding;
+    use std::sync::Arc;
+    use std::task::Wake;
 
     const NUMBER: CommandNumber = CommandNumber { session: 7, session_seq: 1 };
 
@@ -348,6 +353,29 @@ mod tests {
         let error = ClientError::from(LogError::TooLong { length_bytes: 9, limit_bytes: 8 });
         assert!(matches!(Ending::unsendable(&error), Ending::Invalid { .. }));
         assert!(matches!(Ending::unsendable(&ClientError::NotOpen), Ending::NotSent { .. }));
+    }
+
+    /// Its drop may be that of another call.
+    #[test]
+    fn former_waker_is_dropped_without_lock() {
+        struct Task(Arc<CallState>, Arc<Waiting>);
+        impl Wake for Task {
+            fn wake(self: Arc<Self>) {}
+        }
+        impl Drop for Task {
+            fn drop(&mut self) {
+                assert!(self.0.progress.try_lock().is_ok());
+                self.1.leave(0);
+            }
+        }
+        let waiting = Arc::new(Waiting::new(10));
+        let state = Arc::new(state(&waiting));
+        let task = || Waker::from(Arc::new(Task(Arc::clone(&state), Arc::clone(&waiting))));
+        (0..3).for_each(|_| waiting.enter(0).unwrap());
+        (0..3).for_each(|_| assert!(state.take_or_register(&task()).is_none()));
+        assert_eq!(waiting.count(), 2, "two are dropped");
+        assert!(state.give_up(&waiting, String::new).is_some());
+        assert_eq!(waiting.count(), 0);
     }
 
     #[test]

@@ -33,6 +33,8 @@ impl EndNews {
 
     /// Reason of the end; otherwise the waker is registered under the entry, which is made at first.
     pub fn reason_or_register(&self, entry: &mut Option<u64>, waker: &Waker) -> Option<String> {
+        // Dropped after the lock: its drop may be the application's code.
+        let _former;
         let mut waiting = self.lock();
         if let Some(reason) = self.reason() {
             return Some(reason.to_owned());
@@ -41,11 +43,12 @@ impl EndNews {
             waiting.last += 1;
             waiting.last
         });
-        waiting.wakers.insert(number, waker.clone());
+        _former = waiting.wakers.insert(number, waker.clone());
         None
     }
 
     pub fn forget(&self, entry: u64) {
-        self.lock().wakers.remove(&entry);
+        let former = self.lock().wakers.remove(&entry);
+        drop(former);
     }
 }

@@ -92,13 +92,15 @@ impl Subscriber {
 
     /// Takes an item or the end, or registers the waker for it.
     pub fn take_or_register(&self, waker: &Waker) -> Poll<Option<Item>> {
+        // Dropped after the lock: its drop may be the application's code.
+        let mut _former = None;
         let mut kept = self.lock();
         let item = kept.take();
         if item.is_some() || kept.is_ended {
             return Poll::Ready(item);
         }
         if !kept.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            kept.waker = Some(waker.clone());
+            _former = kept.waker.replace(waker.clone());
         }
         Poll::Pending
     }
