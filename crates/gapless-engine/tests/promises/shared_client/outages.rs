@@ -146,6 +146,29 @@ fn lost_session_is_replaced() {
     host.stop().unwrap();
 }
 
+/// Nothing but the call wakes the client.
+#[test]
+fn waiting_call_reaches_another_stream() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("data");
+    let gate = Gate::default();
+    std::fs::create_dir(&place).unwrap();
+    let host = in_directory(&place, &gate);
+    let client = block_on(Client::connect(place.to_str().unwrap()).within(PATIENCE).into_future()).unwrap();
+    block_on(add(&client, 0)).unwrap();
+    host.stop().unwrap();
+    // From here on the connection is checked before the next command.
+    std::thread::sleep(Duration::from_millis(200));
+    let waiting = client.start(Add { name: 1 });
+    std::fs::remove_dir_all(&place).unwrap();
+    std::fs::create_dir(&place).unwrap();
+    let host = in_directory(&place, &gate);
+    let begun = Instant::now();
+    assert_eq!(block_on(waiting), Ok(1));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    host.stop().unwrap();
+}
+
 #[test]
 fn another_stream_replaces_sessions() {
     let directory = tempfile::tempdir().unwrap();
