@@ -9,7 +9,7 @@ use gapless_log::MemoryKind;
 use gapless_log::ring::{self, RingReader, RingWriter};
 use gapless_transport::handshake::HandshakeStatus;
 use gapless_wire::Encoding;
-use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use std::collections::VecDeque;
 use std::path::PathBuf;
