@@ -1,230 +1,129 @@
-//! The parent takes no part in the stream.
+//! The parent: starts the processes, and is itself the market-data reader, which looks whether everything adds up.
 
-use crate::child::{Heard, Process, ending};
-use crate::options::{ENTRIES, INSTANCES, Options, Role};
-use crate::report::{Check, Facts, Results};
-use crate::{Failure, stream_file};
-use std::io::Write;
-use std::path::Path;
-use std::process::ExitCode;
-use std::sync::Arc;
+use crate::audit::Audit;
+use crate::messages::{ENTRIES, INSTANCES};
+use crate::{Failure, Options, say, stream};
+use gapless::prelude::*;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-const STOPPED: u8 = 130;
 const STILL_MAX: Duration = Duration::from_secs(60);
+pub static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let stop = stop_flag()?;
-    let directory = tempfile::Builder::new().prefix("gapless-market-").tempdir()?;
-    stream_file::write(directory.path(), options.transport)?;
-    let mut floor = Floor::new(options, directory.path(), &stop);
-    let is_over = floor.open().and_then(|()| floor.trade());
-    let outcome = is_over.and_then(|()| floor.close());
-    // Before further output: a process that ends because another one did has nothing to add.
-    drop(floor.processes);
-    match outcome {
-        Ok(checks) => Ok(conclude(&checks)),
-        Err(Ended::Stopped) => {
-            print("stopped; nothing is left behind");
-            Ok(ExitCode::from(STOPPED))
+    ctrlc::set_handler(|| IS_STOPPED.store(true, Ordering::Relaxed))?;
+    let mut floor = Floor::open(options)?;
+    if options.kill_an_instance {
+        floor.kill_an_instance()?;
+    }
+    floor.read_until(|floor| floor.audit.is_complete())?;
+    // The sequencer ends last. Each wait closes the standard input of the process.
+    while let Some((name, mut process)) = floor.processes.pop() {
+        if !process.wait()?.success() {
+            return Err(format!("{name} has failed").into());
         }
-        Err(Ended::Failed(failure)) => Err(failure),
     }
-}
-
-fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
-    let stop = Arc::<AtomicBool>::default();
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
-    Ok(stop)
-}
-
-enum Ended {
-    Stopped,
-    Failed(Failure),
-}
-
-impl<E: Into<Failure>> From<E> for Ended {
-    fn from(failure: E) -> Self {
-        Self::Failed(failure.into())
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Killing {
-    Ahead,
-    Dead { outcomes: i128 },
-    Over { outcomes_meanwhile: i128 },
+    let mut adds_up = true;
+    floor.audit.check_all(|what, found, is_right| {
+        say(if is_right { "right" } else { "WRONG" }, format!("{what:<36} {found}"));
+        adds_up &= is_right;
+    });
+    say("floor", if adds_up { "everything adds up" } else { "it does not add up" });
+    Ok(if adds_up { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 struct Floor<'a> {
     options: &'a Options,
-    place: &'a Path,
-    stop: &'a AtomicBool,
-    processes: Vec<Process>,
-    hear: Sender<Heard>,
-    heard: Receiver<Heard>,
-    results: Results,
-    is_ready: bool,
-    outcomes: i128,
-    killing: Killing,
-    begun: Instant,
-    moved: Instant,
+    /// The sequencer first, then the instances.
+    processes: Vec<(String, Child)>,
+    node: StreamNode<AnyLink>,
+    audit: Audit,
+    place: tempfile::TempDir,
 }
 
 impl<'a> Floor<'a> {
-    fn new(options: &'a Options, place: &'a Path, stop: &'a AtomicBool) -> Self {
-        let (hear, heard) = channel();
-        Self {
-            options,
-            place,
-            stop,
-            processes: Vec::new(),
-            hear,
-            heard,
-            results: Results::default(),
-            is_ready: false,
-            outcomes: 0,
-            killing: Killing::Ahead,
-            begun: Instant::now(),
-            moved: Instant::now(),
-        }
+    fn open(options: &'a Options) -> Result<Self, Failure> {
+        let place = tempfile::Builder::new().prefix("gapless-market-").tempdir()?;
+        say("floor", format!("the market's files are in {}", place.path().display()));
+        stream::write(&place.path().join(stream::FILE), &options.transport)?;
+        let config = StreamConfig::load(place.path().join(stream::FILE))?;
+        let node = StreamNode::new(config.link()?, config.reading_options());
+        let mut floor = Self { options, processes: Vec::new(), node, audit: Audit::default(), place };
+        // The others wait for the sequencer.
+        floor.start("sequencer".to_owned())?;
+        (1..=INSTANCES).try_for_each(|number| floor.start(format!("matching-{number}")))?;
+        (1..=ENTRIES).try_for_each(|number| floor.start(format!("entry-{number}")))?;
+        Ok(floor)
     }
 
-    fn start(&mut self, role: Role) -> Result<(), Failure> {
-        let start = self.processes.len();
-        self.processes.push(Process::start(self.options, self.place, role, start, &self.hear)?);
+    fn start(&mut self, name: String) -> Result<(), Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(std::env::args_os().skip(1)).args(["--process", &name]).current_dir(&self.place);
+        // Ctrl-C in the terminal is for the parent, which ends the others.
+        let process = command.process_group(0).stdin(Stdio::piped()).spawn()?;
+        self.processes.push((name, process));
         Ok(())
     }
 
-    fn open(&mut self) -> Result<(), Ended> {
-        print(&format!("the market's files are in {}", self.place.display()));
-        self.start(Role::Sequencer)?;
-        while !self.is_ready {
-            self.hear_one()?;
-        }
-        let others = [Role::Reader].into_iter();
-        let mut others = others.chain((1..=INSTANCES).map(Role::Matching)).chain((1..=ENTRIES).map(Role::Entry));
-        others.try_for_each(|role| self.start(role))?;
-        self.begun = Instant::now();
-        Ok(())
-    }
-
-    fn trade(&mut self) -> Result<(), Ended> {
-        while !self.results.are_complete() || matches!(self.killing, Killing::Dead { .. }) {
-            self.hear_one()?;
-            if self.options.kill_an_instance {
-                self.kill_an_instance()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn close(&mut self) -> Result<Vec<Check>, Ended> {
-        let sequencer = 0;
-        self.processes[sequencer].let_go();
-        while self.results.0.len() as u64 == ENTRIES + INSTANCES + 1 {
-            self.hear_one()?;
-        }
-        for process in self.processes.iter_mut().filter(|process| !process.was_killed) {
-            let status = process.wait()?;
-            if !status.success() {
-                return Err(format!("{} {}", process.role, ending(status)).into());
-            }
-        }
-        let mut checks = self.results.checks();
-        if self.options.kill_an_instance {
-            let (found, is_right) = match self.killing {
-                Killing::Over { outcomes_meanwhile } => (outcomes_meanwhile.to_string(), outcomes_meanwhile > 0),
-                _ => ("none: the market was over before; give it more orders".to_owned(), false),
-            };
-            checks.push(Check { what: "outcomes while an instance was dead".to_owned(), found, is_right });
-        }
-        Ok(checks)
-    }
-
-    fn hear_one(&mut self) -> Result<(), Ended> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(Ended::Stopped);
-        }
-        if self.moved.elapsed() > STILL_MAX {
-            return Err(format!("the market has stood still for {STILL_MAX:?}").into());
-        }
-        let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(20)) else { return Ok(()) };
-        let process = &mut self.processes[heard.start];
-        let role = process.role.to_string();
-        let Some(line) = heard.line else {
-            if !process.was_killed && !self.results.0.contains_key(&role) {
-                let status = process.wait()?;
-                return Err(format!("{role} {} too early", ending(status)).into());
-            }
-            return Ok(());
-        };
-        match Facts::hear(&line) {
-            Some((kind, facts)) => match kind.as_str() {
-                "ready" => self.is_ready = true,
-                "progress" => {
-                    let outcomes = facts.get("outcomes").unwrap_or(self.outcomes);
-                    if std::mem::replace(&mut self.outcomes, outcomes) != outcomes {
-                        self.moved = Instant::now();
-                    }
-                }
-                _ => {
-                    self.results.0.insert(role, facts);
-                    self.moved = Instant::now();
-                }
-            },
-            None => print(&format!("{role:<10} | {line}")),
-        }
-        Ok(())
-    }
-
+    /// Kills it after half of all outcomes, and starts it again at least a tenth later.
     fn kill_an_instance(&mut self) -> Result<(), Failure> {
-        let victim = Role::Matching(self.options.seed % INSTANCES + 1);
-        let all = i128::from(self.options.orders) * i128::from(ENTRIES);
-        let percent = match self.options.seconds {
-            Some(seconds) => (self.begun.elapsed().as_millis() / u128::from(10 * seconds)) as i128,
-            None => self.outcomes * 100 / all,
-        };
-        let is_over = self.results.0.contains_key(&Role::Reader.to_string());
-        match self.killing {
-            Killing::Ahead if percent >= 50 && !is_over => {
-                let is_victim = |process: &&mut Process| process.role == victim;
-                let Some(process) = self.processes.iter_mut().find(is_victim) else { return Ok(()) };
-                process.kill()?;
-                self.killing = Killing::Dead { outcomes: self.outcomes };
-                print(&format!("floor      | {victim} was killed after {} outcomes", self.outcomes));
+        let all = self.options.orders * ENTRIES;
+        self.read_until(|floor| floor.audit.depth.outcomes >= all / 2)?;
+        let (name, mut process) = self.processes.remove(1 + (self.options.seed % INSTANCES) as usize);
+        process.kill()?;
+        process.wait()?;
+        let released = self.node.released_sequence();
+        self.read_until(|floor| floor.node.position() > released)?;
+        let before = self.audit.depth.outcomes;
+        say("floor", format!("{name} was killed after {before} outcomes"));
+        self.read_until(|floor| floor.audit.depth.outcomes >= all.min(before + all / 10))?;
+        let after = self.audit.depth.outcomes;
+        say("floor", format!("{name} is started again after {after} outcomes"));
+        self.audit.meanwhile = Some(after - before);
+        self.start(name)
+    }
+
+    fn read_until(&mut self, is_done: impl Fn(&Self) -> bool) -> Result<(), Failure> {
+        let tenth = |audit: &Audit| 10 * audit.depth.outcomes / (self.options.orders * ENTRIES);
+        let mut moved = Instant::now();
+        while !is_done(self) {
+            if IS_STOPPED.load(Ordering::Relaxed) {
+                return Err("stopped; nothing is left behind".into());
             }
-            Killing::Dead { outcomes } if percent >= 60 && self.outcomes > outcomes || is_over => {
-                if let Killing::Dead { outcomes } = self.killing {
-                    let outcomes_meanwhile = self.outcomes - outcomes;
-                    self.killing = Killing::Over { outcomes_meanwhile };
-                    print(&format!("floor      | {victim} is started again, {outcomes_meanwhile} outcomes later"));
-                    self.start(victim)?;
+            for (name, process) in &mut self.processes {
+                if let Some(status) = process.try_wait()?.filter(|status| !status.success()) {
+                    return Err(format!("{name} has failed: {status}").into());
                 }
             }
-            _ => {}
+            let before = tenth(&self.audit);
+            let count = self.node.poll(256, |event| {
+                if let NodeEvent::Message(message) = event {
+                    self.audit.take(&message);
+                }
+            })?;
+            if tenth(&self.audit) > before {
+                let depth = &self.audit.depth;
+                say("reader", format!("{} outcomes, {} trades", depth.outcomes, depth.trades));
+            }
+            if count > 0 {
+                moved = Instant::now();
+            } else if moved.elapsed() < STILL_MAX {
+                self.node.wait(Duration::from_millis(5))?;
+            } else {
+                return Err(format!("the market has stood still for {STILL_MAX:?}").into());
+            }
         }
         Ok(())
     }
 }
 
-fn conclude(checks: &[Check]) -> ExitCode {
-    print("");
-    for Check { what, found, is_right } in checks {
-        print(&format!("{}  {what:<48} {found}", if *is_right { "right" } else { "WRONG" }));
+impl Drop for Floor<'_> {
+    fn drop(&mut self) {
+        for (_, process) in &mut self.processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
     }
-    if checks.iter().all(|check| check.is_right) {
-        print("everything adds up");
-        return ExitCode::SUCCESS;
-    }
-    print("it does not add up");
-    ExitCode::FAILURE
-}
-
-/// Standard output may be closed: the market ends in order in any case.
-fn print(line: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

@@ -1,11 +1,19 @@
-#![allow(dead_code, reason = "tests use a part of it")]
+//! Messages of the stream: requests of the entry nodes, reports of the matching service, and at the end the figures that
+//! must add up.
 
 use gapless::prelude::*;
-use gapless::state::State;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// Bits of a request below the number of its entry node.
-const NUMBER_BITS: u32 = 48;
+pub const ENTRIES: u64 = 3;
+pub const INSTANCES: u64 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, State)]
+pub struct RequestId {
+    pub entry: u64,
+    /// From 1, without gaps.
+    pub number: u64,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, State)]
 pub enum Side {
@@ -13,115 +21,87 @@ pub enum Side {
     Sell,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub struct NewOrder {
-    pub request: u64,
-    /// Hundredths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, State)]
+pub struct Order {
+    pub id: RequestId,
+    pub side: Side,
+    /// Cents.
     pub price: i64,
     pub quantity: u32,
-    pub side: Side,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub struct CancelOrder {
-    pub request: u64,
-    pub order: u64,
-}
-
-/// The last message of an entry node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub struct Finished {
-    pub last_request: u64,
-}
-
-/// Outcome of a request, or what follows from it: the messages of the matching service.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub enum Said {
-    Accepted(Accepted),
-    Rejected { request: u64, reason: Reason },
-    Cancelled(Cancelled),
-    Trade(Trade),
-    Closed(Closed),
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub struct Accepted {
-    pub order: u64,
-    pub price: i64,
-    pub quantity: u32,
-    pub side: Side,
-}
-
+/// Message of an entry node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
-pub enum Reason {
-    Closed,
-    Quantity,
-    Price,
-    NotYours,
-    NotResting,
+pub enum Request {
+    Order(Order),
+    Cancel {
+        id: RequestId,
+        order: RequestId,
+    },
+    /// All requests of this entry node have their outcomes.
+    Finish(u64),
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub struct Cancelled {
-    pub request: u64,
-    pub order: u64,
-    /// That was left.
-    pub quantity: u32,
+/// Message of the matching service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
+pub enum Report {
+    Outcome(RequestId, Outcome),
+    Trade {
+        /// From 1, without gaps.
+        number: u64,
+        price: i64,
+        quantity: u32,
+        buy_order: RequestId,
+        sell_order: RequestId,
+    },
+    /// All entry nodes have finished.
+    Close,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub struct Trade {
-    /// From 1, without gaps.
-    pub trade: u64,
-    pub price: i64,
-    pub buy_order: u64,
-    pub sell_order: u64,
-    pub quantity: u32,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, State)]
+pub enum Outcome {
+    Accepted,
+    Rejected,
+    /// With the remaining quantity of the order.
+    Cancelled(u32),
 }
 
-/// All entry nodes have finished.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
-pub struct Closed {
+/// Shares and money of an entry node; negative if it has sold or spent more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, State)]
+pub struct Position {
+    pub shares: i64,
+    pub cents: i64,
+}
+
+impl Position {
+    /// Sells if `shares` is negative.
+    pub fn buy(&mut self, shares: i64, price: i64) {
+        self.shares += shares;
+        self.cents -= shares * price;
+    }
+}
+
+/// Last message of an entry node: its own figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
+pub struct Account {
+    pub entry: u64,
     pub requests: u64,
-    pub trades: u64,
-    pub resting_quantity: u64,
-    pub book_fingerprint: u64,
+    pub outcomes: u64,
+    pub position: Position,
 }
 
 #[derive(Serialize, Deserialize, Message)]
 #[message(reply = Standing)]
 pub struct AskStanding;
 
-/// State of an instance.
-#[derive(Serialize, Deserialize, Message)]
+/// State of an instance, and its message after the close.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
 pub struct Standing {
     pub is_closed: bool,
-    pub requests: u64,
     pub trades: u64,
-    /// Resting orders, and their quantity.
-    pub orders: u64,
-    pub resting: u64,
-    /// Fingerprints.
-    pub book: u64,
-    pub state: u64,
-    /// Shares and cash of each entry node.
-    pub positions: Vec<(i64, i64)>,
-}
-
-pub const fn request(entry: u64, number: u64) -> u64 {
-    entry << NUMBER_BITS | number
-}
-
-pub const fn entry_of(request: u64) -> u64 {
-    request >> NUMBER_BITS
-}
-
-/// Number within its entry node, from 1.
-pub const fn number_of(request: u64) -> u64 {
-    request & ((1 << NUMBER_BITS) - 1)
-}
-
-pub fn money(hundredths: i64) -> String {
-    let sign = if hundredths < 0 { "-" } else { "" };
-    format!("{sign}{}.{:02}", hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100)
+    /// By entry node.
+    pub positions: BTreeMap<u64, Position>,
+    pub book_fingerprint: u64,
+    /// Of the whole state.
+    pub fingerprint: u64,
 }
