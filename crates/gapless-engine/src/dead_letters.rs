@@ -5,6 +5,7 @@ mod unwritten_lines;
 
 use crate::EngineError;
 use gapless_agent::checked_file;
+use gapless_wire::control::RefusalCode;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -57,7 +58,7 @@ impl DeadLetters {
 
     /// Writes `letter`, unless the log has it already; keeps it for later if the disk is full.
     pub fn record(&mut self, letter: &DeadLetter) {
-        let DeadLetter { sequence, session, session_seq, schema, reason } = letter;
+        let DeadLetter { sequence, session, session_seq, schema, reason, .. } = letter;
         if *sequence <= self.last_sequence {
             return;
         }
@@ -130,6 +131,7 @@ pub struct DeadLetter {
     pub session_seq: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,
+    pub code: RefusalCode,
     pub reason: String,
 }
 
@@ -142,7 +144,8 @@ mod tests {
     const OTHER: u32 = 12_345;
 
     fn letter(sequence: u64) -> DeadLetter {
-        DeadLetter { sequence, session: 1, session_seq: 1, schema: 1, reason: "unknown".to_owned() }
+        let (code, reason) = (RefusalCode::Unhandled, "unknown".to_owned());
+        DeadLetter { sequence, session: 1, session_seq: 1, schema: 1, code, reason }
     }
 
     #[test]

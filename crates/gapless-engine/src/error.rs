@@ -117,11 +117,11 @@ pub enum EngineError {
     },
     /// Members with different programs would else have different states.
     #[error(
-        "this program lacks a message that the stream's leader handled, {message} at sequence {sequence} (session \
-         {session}, session_seq {session_seq}): {reason}; start the newer program, which has it"
+        "this program lacks a message that another program of the service handles, {message} at sequence {sequence} \
+         (session {session}, session_seq {session_seq}): {reason}; start a program that has it"
     )]
     MissingMessage {
-        /// Name, or its key if this program has no such message.
+        /// Name, or its key if this program has no such message; or the timer with its due time.
         message: String,
         sequence: u64,
         session: u64,

@@ -378,13 +378,13 @@ impl Fold {
             }
             ExecutionOutcome::Refused { code, detail, text, dead: is_dead } => {
                 slot.refuse(&Refusal { code, detail, text: &text });
-                dead = is_dead.then_some(text);
+                dead = is_dead.then_some((code, text));
             }
         }
         sink.reply(entry, &entry.replies[at]);
-        if let Some(reason) = dead {
+        if let Some((code, reason)) = dead {
             let (sequence, session, schema) = (frame.sequence(), frame.session(), frame.schema());
-            sink.dead_letter(DeadLetter { sequence, session, session_seq, schema, reason });
+            sink.dead_letter(DeadLetter { sequence, session, session_seq, schema, code, reason });
         }
         self.commit_side_outputs(sink);
         Ok(())
@@ -416,9 +416,9 @@ impl Fold {
             DueTimer::Message(TimerMessage { schema, payload }) => service.on_timer_message(*schema, payload, context),
         });
         // No client waits for a reply, so a refusal is recorded as a dead letter.
-        if let ExecutionOutcome::Refused { text: reason, .. } = called? {
+        if let ExecutionOutcome::Refused { code, text: reason, .. } = called? {
             let schema = schema.unwrap_or_default();
-            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema, reason });
+            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema, code, reason });
         }
         self.commit_side_outputs(sink);
         Ok(())
@@ -536,7 +536,7 @@ enum Trigger {
         /// A typed command that the leader's program handles.
         is_admitted: bool,
     },
-    /// `schema`: of the timer's message.
+    /// `schema`: of the timer's message, which the program that set it handles.
     Timer { timer: u64, deadline_ns: u64, schema: Option<u32> },
 }
 
@@ -548,8 +548,9 @@ impl Trigger {
         Self::Message { schema, encoding, session, session_seq, is_admitted }
     }
 
+    /// Whether another program has a handler for it, so that one without stops.
     const fn is_admitted(self) -> bool {
-        matches!(self, Self::Message { is_admitted: true, .. })
+        matches!(self, Self::Message { is_admitted: true, .. } | Self::Timer { schema: Some(_), .. })
     }
 
     const fn origin(self) -> (u64, u64) {

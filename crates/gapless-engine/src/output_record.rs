@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  header, 64 bytes                              then records of 560 bytes
-//!   0  8 B  magic "GAPOUTP\4"                     0  u64  first frame
+//!   0  8 B  magic "GAPOUTP\5"                     0  u64  first frame
 //!   8  u128 stream id                             8  u64  last frame
 //!  24  u64  incarnation                          16  u64  hash of their outputs
 //!  32  u64  program of the frames after them     24  u64  time stamp of the last frame, ns
@@ -49,7 +49,7 @@ pub const FILE_NAME: &str = "outputs";
 /// Limit of frames in a record.
 pub const FRAMES_MAX: u64 = 16_384;
 
-const MAGIC: [u8; 8] = *b"GAPOUTP\x04";
+const MAGIC: [u8; 8] = *b"GAPOUTP\x05";
 const HEADER_LENGTH: usize = 64;
 const CHECKS_AT: usize = 44;
 pub(crate) const RECORD_LENGTH: usize = CHECKS_AT + CHECKS_MAX * CHECK_LENGTH + 4;

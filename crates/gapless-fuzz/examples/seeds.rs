@@ -652,8 +652,8 @@ fn journals_and_snapshots() {
 
     let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
     for sequence in [3, 9] {
-        let reason = "no handler takes \"it\"\n".to_owned();
-        letters.record(&DeadLetter { sequence, session: 1, session_seq: 2, schema: ECHO, reason });
+        let (code, reason) = (RefusalCode::Unhandled, "no handler takes \"it\"\n".to_owned());
+        letters.record(&DeadLetter { sequence, session: 1, session_seq: 2, schema: ECHO, code, reason });
     }
     let file = std::fs::read(directory.path().join(FILE_NAME)).unwrap();
     seed("dead_letters", "two", &file);

@@ -15,7 +15,7 @@ use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::{Decision, Sequencer};
 use gapless_transport::ConnectionId;
 use gapless_wire::checksum::crc32c;
-use gapless_wire::control::{SessionOpen, TimerFired};
+use gapless_wire::control::{RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length, stamp, writer};
 use tempfile::TempDir;
 
@@ -176,7 +176,8 @@ pub fn dead_letters(bytes: &[u8]) {
     };
     assert_eq!(length(), bytes.len() as u64, "opening changes nothing");
     let reason = String::from_utf8_lossy(bytes).into_owned();
-    let letter = DeadLetter { sequence: u64::MAX, session: 1, session_seq: 2, schema: 3, reason };
+    let letter =
+        DeadLetter { sequence: u64::MAX, session: 1, session_seq: 2, schema: 3, code: RefusalCode::Unhandled, reason };
     letters.record(&letter);
     drop(letters);
     let recorded = std::fs::read(&path).expect("it is there");

@@ -74,6 +74,7 @@ impl UnwrittenLines {
 mod tests {
     use super::super::{DeadLetter, DeadLetters, FILE_NAME, sequence_of};
     use super::*;
+    use gapless_wire::control::RefusalCode;
     use std::fs::OpenOptions;
 
     fn letter(sequence: u64) -> DeadLetter {
@@ -82,6 +83,7 @@ mod tests {
             session: 1,
             session_seq: sequence,
             schema: 1 << 16 | 2,
+            code: RefusalCode::Unhandled,
             reason: "no \"room\"".to_owned(),
         }
     }

@@ -408,6 +408,9 @@ impl Sink for ReplyOutbox {
     }
 
     fn dead_letter(&mut self, letter: DeadLetter) {
+        if let Some(record) = &mut self.record {
+            record.hash.dead_letter(&letter);
+        }
         self.dead_letters.record(&letter);
     }
 }

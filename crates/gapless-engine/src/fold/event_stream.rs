@@ -5,7 +5,7 @@ use crate::EngineError;
 use crate::dead_letters::DeadLetter;
 use crate::fold::{Fold, Sink};
 use crate::outputs::ExecutionOutcome;
-use gapless_wire::control::TimerFired;
+use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind};
 
@@ -59,10 +59,10 @@ impl Fold {
         match self.run(frame, payload)? {
             ExecutionOutcome::Done => self.commit_side_outputs(sink),
             // No client waits for a reply, so a refusal is recorded as a dead letter.
-            ExecutionOutcome::Refused { text, .. } => {
+            ExecutionOutcome::Refused { code, text: reason, .. } => {
                 let (sequence, session, schema) = (frame.sequence(), frame.session(), frame.schema());
                 let session_seq = frame.session_seq();
-                sink.dead_letter(DeadLetter { sequence, session, session_seq, schema, reason: text });
+                sink.dead_letter(DeadLetter { sequence, session, session_seq, schema, code, reason });
             }
         }
         Ok(())
@@ -75,7 +75,8 @@ fn timer_refused(frame: &Frame<'_>, sink: &mut dyn Sink) {
     let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else { return };
     let (sequence, session, session_seq) = (frame.sequence(), frame.session(), frame.session_seq());
     let reason = format!("the stream has no room for timer {timer}, due at {deadline_ns} ns; it will not fire");
-    sink.dead_letter(DeadLetter { sequence, session, session_seq, schema: 0, reason });
+    let code = RefusalCode::Limit;
+    sink.dead_letter(DeadLetter { sequence, session, session_seq, schema: 0, code, reason });
 }
 
 #[cfg(test)]
@@ -146,6 +147,7 @@ mod tests {
             session: 7,
             session_seq: sequence,
             schema: 0,
+            code: RefusalCode::Limit,
             reason: format!("the stream has no room for timer {timer}, due at 5000 ns; it will not fire"),
         };
         let once = letters();

@@ -127,7 +127,7 @@ impl Sink for RecordingSink {
     }
 
     fn dead_letter(&mut self, letter: DeadLetter) {
-        let DeadLetter { sequence, session, session_seq, schema, reason } = letter;
+        let DeadLetter { sequence, session, session_seq, schema, reason, .. } = letter;
         self.0.push(format!("dead {sequence} {session} {session_seq} {schema}: {reason}"));
     }
 }

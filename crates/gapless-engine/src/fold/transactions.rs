@@ -77,8 +77,8 @@ impl Fold {
         if reply.is_some() {
             return Err(corrupt("a timer with a reply"));
         }
-        if let ExecutionOutcome::Refused { text: reason, .. } = outcome {
-            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema, reason });
+        if let ExecutionOutcome::Refused { code, text: reason, .. } = outcome {
+            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema, code, reason });
         }
         self.commit_side_outputs(sink);
         Ok(())

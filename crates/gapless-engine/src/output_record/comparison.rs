@@ -106,6 +106,7 @@ impl Sink for ComparingSink<'_> {
     }
 
     fn dead_letter(&mut self, letter: DeadLetter) {
+        self.with(|hash| hash.dead_letter(&letter));
         self.sink.dead_letter(letter);
     }
 

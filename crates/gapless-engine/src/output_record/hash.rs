@@ -1,5 +1,6 @@
 //! `OutputHash`: hash of the handlers' outputs.
 
+use crate::dead_letters::DeadLetter;
 use crate::sessions::{SessionEntry, StoredReply};
 use gapless_wire::checksum::crc32c;
 
@@ -39,6 +40,12 @@ impl OutputHash {
             let head = u64::from(notice.schema) << 16 | u64::from(notice.encoding.flags());
             self.add(head, notice.payload.len(), crc32c(&notice.payload));
         }
+    }
+
+    /// Without the reason, which no one but the operator reads.
+    pub fn dead_letter(&mut self, letter: &DeadLetter) {
+        self.fold(letter.sequence);
+        self.fold(u64::from(letter.code as u32));
     }
 
     pub fn timer(&mut self, timer: u64, deadline_ns: u64) {

@@ -36,6 +36,7 @@ mod operator_skips_command;
 mod poisoned_command_is_skipped;
 mod postponed_command_blocks_session;
 mod programs_agree_on_commands;
+mod programs_agree_on_timers;
 mod queries_read_state;
 mod random_numbers_are_deterministic;
 mod refusal_effects_are_detected;
