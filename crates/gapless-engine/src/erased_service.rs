@@ -4,7 +4,7 @@
 use crate::EngineError;
 use crate::context::Context;
 use crate::handler_guard::{HandlerRefusal, describe};
-use crate::pending_query::PendingQuery;
+use crate::pending_query::{PendingQuery, QueryPlace};
 use crate::query::QueryContext;
 use crate::reject::Reject;
 use crate::service::{Handlers, Service};
@@ -64,13 +64,13 @@ pub(crate) trait ErasedService: Any + Send {
         None
     }
 
-    /// Hands a query to the owner of the state; returns it if the state is here.
-    fn lend_query(&mut self, pending: PendingQuery, _last_sequence: u64) -> Option<PendingQuery> {
-        Some(pending)
+    /// Hands a query to the owner of the state, if that is elsewhere.
+    fn lend_query(&mut self, pending: PendingQuery, _last_sequence: u64) -> QueryPlace {
+        QueryPlace::Here(pending)
     }
 
     /// Takes the lent queries that have an answer, or are to be asked again. Called often while there are some.
-    fn take_lent_queries(&mut self, _last_sequence: u64) -> Vec<PendingQuery> {
+    fn take_lent_queries(&mut self) -> Vec<PendingQuery> {
         Vec::new()
     }
 

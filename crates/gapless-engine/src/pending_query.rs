@@ -11,6 +11,8 @@ pub(crate) const POLL_NS_MAX: u64 = 5_000_000;
 pub(crate) struct PendingQuery {
     pub query: Box<QueryMessage>,
     pub deadline_ns: u64,
+    /// Frame in the state of a deposed leader that must be released first; 0: none.
+    pub release_awaited: u64,
     /// Of a leader.
     pub answer: Option<SpeculativeAnswer>,
 }
@@ -18,8 +20,18 @@ pub(crate) struct PendingQuery {
 impl PendingQuery {
     /// Sequence that must be handled first.
     pub fn awaited_sequence(&self) -> u64 {
-        self.answer.as_ref().map_or(self.query.after, |answer| answer.sequence)
+        self.answer.as_ref().map_or(self.query.after.max(self.release_awaited), |answer| answer.sequence)
     }
+}
+
+/// Place where a query is answered.
+pub(crate) enum QueryPlace {
+    /// The state is here.
+    Here(PendingQuery),
+    /// The owner of the state has the query.
+    Lent,
+    /// Nowhere until this frame, which the state contains, is released or cut.
+    Unreleased(PendingQuery, u64),
 }
 
 /// Answer from a state that may contain frames that are not released.

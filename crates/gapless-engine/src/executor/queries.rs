@@ -92,7 +92,7 @@ impl Queries {
 
     pub fn begin(query: Box<QueryMessage>, now_ns: u64) -> PendingQuery {
         let deadline_ns = now_ns.saturating_add(query.wait_ns_max.min(WAIT_NS_MAX));
-        PendingQuery { query, deadline_ns, answer: None }
+        PendingQuery { query, deadline_ns, release_awaited: 0, answer: None }
     }
 
     pub fn wait(&mut self, pending: PendingQuery) {
@@ -104,6 +104,12 @@ impl Queries {
         }
         self.deadlines.insert((pending.deadline_ns, key));
         self.waiting.insert(key, pending);
+    }
+
+    /// Waits for the release of a frame that the state of a deposed leader contains.
+    pub fn wait_for_release(&mut self, pending: PendingQuery, sequence: u64, now_ns: u64) {
+        let deadline_ns = pending.deadline_ns.max(now_ns.saturating_add(RELEASE_WAIT_NS_MIN));
+        self.wait(PendingQuery { deadline_ns, release_awaited: sequence, ..pending });
     }
 
     fn end_wait(&mut self, key: WaitingKey) -> Option<PendingQuery> {
@@ -153,17 +159,20 @@ impl Queries {
         }
     }
 
-    /// Asks again where the answer was made from another lineage of the state.
+    /// Asks again where the answer was made from another lineage of the state, or waits for a frame of that.
     pub fn keep_lineage(&mut self, lineage: u64) {
         if self.lineage == lineage {
             return;
         }
         self.lineage = lineage;
-        let is_void = |pending: &PendingQuery| pending.answer.as_ref().is_some_and(|answer| answer.lineage != lineage);
+        let is_void = |pending: &PendingQuery| match &pending.answer {
+            Some(answer) => answer.lineage != lineage,
+            None => pending.release_awaited > 0,
+        };
         let void: Vec<_> = self.waiting.iter().filter(|(_, pending)| is_void(pending)).map(|(key, _)| *key).collect();
         for key in void {
             if let Some(pending) = self.end_wait(key) {
-                self.ready.push_back(PendingQuery { answer: None, ..pending });
+                self.ready.push_back(PendingQuery { release_awaited: 0, answer: None, ..pending });
             }
         }
     }
@@ -238,7 +247,7 @@ impl Queries {
     /// Keeps a query until its client reads. An answer is dropped: it would be kept for a client that may never read.
     pub fn block(&mut self, pending: PendingQuery) {
         let connection = pending.query.connection;
-        let pending = PendingQuery { answer: None, ..pending };
+        let pending = PendingQuery { release_awaited: 0, answer: None, ..pending };
         match self.blocked.iter_mut().find(|blocked| blocked.connection == connection) {
             Some(blocked) => blocked.queries.push_back(pending),
             None => self.blocked.push(BlockedQueries { connection, queries: VecDeque::from([pending]) }),

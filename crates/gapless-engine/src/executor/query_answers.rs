@@ -7,7 +7,7 @@ use crate::fold::{Fold, is_description};
 use crate::handler_guard::HandlerRefusal;
 use crate::outputs::ExecutionOutcome;
 use crate::outputs::OUTPUT_LENGTH_MAX;
-use crate::pending_query::{POLL_NS_MAX, PendingQuery, SpeculativeAnswer};
+use crate::pending_query::{POLL_NS_MAX, PendingQuery, QueryPlace, SpeculativeAnswer};
 use crate::sender::{DeferredAnswer, DeferredSendKind};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_stream::egress::{CheckedPayload, SendResult};
@@ -48,7 +48,7 @@ impl ReplyOutbox {
     pub(super) fn answer_queries(&mut self, fold: &mut Fold, now_ns: u64) -> usize {
         self.queries.keep_lineage(fold.service.state_lineage());
         if self.queries.has_lent() {
-            self.queries.take_lent(fold.service.take_lent_queries(fold.last_sequence), now_ns);
+            self.queries.take_lent(fold.service.take_lent_queries(), now_ns);
         }
         if self.queries.is_idle(fold.last_sequence(), now_ns) {
             return 0;
@@ -70,7 +70,7 @@ impl ReplyOutbox {
             } else if stays || self.is_waiting(connection) {
                 index += 1;
             } else if let Some(pending) = blocked.queries.pop_front() {
-                let after_ns = self.answer_query(fold, pending, &mut queries, &mut buffer);
+                let after_ns = self.answer_query(fold, pending, (&mut queries, now_ns), &mut buffer);
                 is_over = after_ns - begun_ns > POLL_NS_MAX && queries.answered - before >= ANSWERS_MIN;
             }
         }
@@ -85,7 +85,7 @@ impl ReplyOutbox {
                 queries.ready.push_front(pending);
                 break;
             } else {
-                let after_ns = self.answer_query(fold, pending, &mut queries, &mut buffer);
+                let after_ns = self.answer_query(fold, pending, (&mut queries, now_ns), &mut buffer);
                 is_over = after_ns - begun_ns > POLL_NS_MAX && queries.answered - before >= ANSWERS_MIN;
             }
         }
@@ -96,12 +96,12 @@ impl ReplyOutbox {
         work
     }
 
-    /// Answers a query, or hands it to the owner of the state. Returns the time after it.
+    /// Answers a query, hands it to the owner of the state, or lets it wait. Returns the time after it.
     fn answer_query(
         &mut self,
         fold: &mut Fold,
         mut pending: PendingQuery,
-        queries: &mut Queries,
+        (queries, now_ns): (&mut Queries, u64),
         buffer: &mut Vec<u8>,
     ) -> u64 {
         let begun_ns = monotonic_ns();
@@ -120,15 +120,21 @@ impl ReplyOutbox {
         } else {
             let connection = pending.query.connection;
             // A description of the types needs no state.
-            let owned = match is_description(&pending.query) {
-                true => Some(pending),
+            let place = match is_description(&pending.query) {
+                true => QueryPlace::Here(pending),
                 false => fold.service.lend_query(pending, fold.last_sequence),
             };
-            let Some(owned) = owned else {
-                queries.lent(connection);
-                return begun_ns;
-            };
-            pending = owned;
+            match place {
+                QueryPlace::Here(owned) => pending = owned,
+                QueryPlace::Lent => {
+                    queries.lent(connection);
+                    return begun_ns;
+                }
+                QueryPlace::Unreleased(owned, sequence) => {
+                    queries.wait_for_release(owned, sequence, now_ns);
+                    return begun_ns;
+                }
+            }
             self.answering.iter().for_each(|counter| counter.set(pending.query.schema.into()));
             let refused = fold.query(&pending.query, buffer).err();
             self.answering.iter().for_each(|counter| counter.set(0));

@@ -12,7 +12,7 @@ use crate::erased_service::{ErasedService, TransactionPosition, unhandled};
 use crate::fold::{Fold, NoSink};
 use crate::handler_guard::HandlerRefusal;
 use crate::interruption::ANSWERING_AHEAD;
-use crate::pending_query::PendingQuery;
+use crate::pending_query::{PendingQuery, QueryPlace};
 use crate::query::QueryContext;
 use crate::recovery::recover;
 use crate::reject::Reject;
@@ -61,8 +61,6 @@ pub(crate) struct TransactionApplier {
     snapshot_waits: bool,
     /// Answered by the executor, and to be taken.
     answered: Vec<PendingQuery>,
-    /// Queries of a speculative state.
-    parked: Vec<PendingQuery>,
     lineage: u64,
     source: Option<(StreamLayout, StreamIdentity)>,
 }
@@ -95,7 +93,6 @@ impl TransactionApplier {
             request: None,
             snapshot_waits: false,
             answered: Vec::new(),
-            parked: Vec::new(),
             lineage: 0,
             source: None,
         }
@@ -301,30 +298,25 @@ impl ErasedService for TransactionApplier {
         state.service.query(&state.store, query, context, answer)
     }
 
-    fn lend_query(&mut self, pending: PendingQuery, last_sequence: u64) -> Option<PendingQuery> {
-        if self.make_current(last_sequence) {
-            return Some(pending);
-        }
+    fn lend_query(&mut self, pending: PendingQuery, last_sequence: u64) -> QueryPlace {
+        self.make_current(last_sequence);
         match (&self.location, &self.exchange) {
             (StateLocation::Lent(_), Some(exchange)) => {
                 exchange.notify_executor(|slots| slots.queries.push_back(pending));
+                QueryPlace::Lent
             }
-            _ => self.parked.push(pending),
+            (StateLocation::Speculative(_, span), _) => QueryPlace::Unreleased(pending, span.to_sequence),
+            _ => QueryPlace::Here(pending),
         }
-        None
     }
 
-    fn take_lent_queries(&mut self, last_sequence: u64) -> Vec<PendingQuery> {
+    fn take_lent_queries(&mut self) -> Vec<PendingQuery> {
         let mut taken = std::mem::take(&mut self.answered);
-        let Some(exchange) = &self.exchange else { return taken };
-        if !matches!(self.location, StateLocation::Lent(_)) {
+        if let Some(exchange) = &self.exchange
+            && !matches!(self.location, StateLocation::Lent(_))
+        {
             // The executor has returned the state with the queries that it did not answer.
-            self.parked.extend(exchange.take_queries());
-            if self.make_current(last_sequence) {
-                taken.append(&mut self.parked);
-            }
-        } else if !self.parked.is_empty() {
-            exchange.notify_executor(|slots| slots.queries.extend(self.parked.drain(..)));
+            taken.extend(exchange.take_queries());
         }
         taken
     }

@@ -278,6 +278,42 @@ fn queries_follow_the_state() {
     assert_eq!(answers, [answer(1, 2, 6), answer(2, 2, 6)], "the command is released after all");
 }
 
+/// The lead is lost, and no frame is released.
+#[test]
+fn wait_for_release_ends() {
+    let ((mut world, mut handlers), life) = (leading(), Arc::new(()));
+    world.run(&mut handlers);
+    world.ask(&life, 1, 0, 5);
+    world.poll(0);
+    handlers.follow(2);
+    let gone = Arc::new(());
+    for number in 2..=300 {
+        world.ask(if number == 2 { &gone } else { &life }, number, 0, 5);
+        world.poll(0);
+    }
+    assert_eq!((world.answers(9), world.query_counts()), (vec![], (0, 300)));
+    assert_eq!(world.waits_ns(), Some(SECOND_NS), "of a millisecond as of a second");
+    drop(gone);
+    let mut answers = Vec::new();
+    world.poll(SECOND_NS);
+    while world.query_counts().1 > 0 || world.count("messages_waiting") > 0 {
+        answers.extend(world.answers(usize::MAX));
+        world.poll(SECOND_NS / 1000);
+    }
+    answers.extend(world.answers(usize::MAX));
+    answers.sort_by_key(|answer| answer.number);
+    assert_eq!(answers.len(), 299, "none for a client that is gone");
+    assert!(answers.iter().all(|answer| answer.result == Err((RefusalCode::Behind, 2))), "{answers:?}");
+
+    // Later ones wait, too, until the frame is released.
+    world.ask(&life, 301, 0, 5);
+    world.poll(0);
+    world.release();
+    world.poll(0);
+    assert_eq!(world.answered(1), [1]);
+    assert_eq!((world.answers(9), world.query_counts().1), (vec![answer(301, 2, 6)], 0));
+}
+
 /// More than are lent at once, for a client whose ring takes few answers.
 #[test]
 fn lent_queries_make_progress() {
@@ -314,7 +350,7 @@ fn rebuilt_state_voids_answers() {
         queries.lent(PUBLISHER);
         let bytes = Ok(vec![1; 100]);
         let answer = SpeculativeAnswer { sequence: 9, time_ns: 9, lineage, bytes, handler_ns: 3 };
-        PendingQuery { query: Box::new(query), deadline_ns: 1, answer: Some(answer) }
+        PendingQuery { query: Box::new(query), deadline_ns: 1, release_awaited: 0, answer: Some(answer) }
     };
     let lent = vec![pending(1, 0), pending(2, 1)];
     queries.take_lent(lent, 0);
