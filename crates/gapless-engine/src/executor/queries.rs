@@ -1,6 +1,7 @@
 //! `Queries`: queries from arrival to answer, which wait for a sequence, for the owner of the state, or for room in their
 //! client's ring.
 
+use crate::outputs::OUTPUT_LENGTH_MAX;
 use crate::pending_query::PendingQuery;
 use gapless_stream::messages::QueryMessage;
 use gapless_transport::ConnectionId;
@@ -15,7 +16,7 @@ pub const QUERY_BYTES_MAX: usize = 4 << 20;
 const LENT_MAX: usize = 256;
 /// Of one connection whose client reads slowly: a ring takes few answers, and those without room are made again.
 const BLOCKED_LENT_MAX: usize = 8;
-/// Bytes of the answers that wait for the release; more queries are not lent meanwhile.
+/// Bytes of the answers that wait for the release; a query that is lent counts as its longest answer.
 const HELD_BYTES_MAX: usize = 16 << 20;
 /// Longest wait of an answer for the release, at least: a client that waits for nothing gets its answer, too.
 const RELEASE_WAIT_NS_MIN: u64 = 1_000_000_000;
@@ -124,7 +125,8 @@ impl Queries {
 
     /// Whether the owner of a leader's state may get one more.
     pub const fn may_lend(&self) -> bool {
-        self.lent + self.held < LENT_MAX && self.held_bytes < HELD_BYTES_MAX
+        let bytes = self.held_bytes + (self.lent + 1) * OUTPUT_LENGTH_MAX;
+        self.lent + self.held < LENT_MAX && bytes <= HELD_BYTES_MAX
     }
 
     pub fn lent(&mut self, connection: ConnectionId) {

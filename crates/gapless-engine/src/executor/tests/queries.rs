@@ -332,27 +332,41 @@ fn lent_queries_make_progress() {
     }
     numbers.sort_unstable();
     assert_eq!((numbers, world.query_counts()), ((1..=700).collect::<Vec<_>>(), (700, 0)));
-    let mut queries = Queries::default();
-    for _ in 0..256 {
-        assert!(queries.may_lend());
-        queries.lent(PUBLISHER);
+}
+
+/// Lends a query, and returns it with an answer.
+fn answered(queries: &mut Queries, number: u64, lineage: u64, length: usize) -> PendingQuery {
+    let (connection, life, payload) = (PUBLISHER, Arc::new(()), Vec::new());
+    let (schema, encoding, publisher) = (5, Encoding::Postcard, Arc::downgrade(&life));
+    let query = QueryMessage { connection, publisher, number, after: 0, wait_ns_max: 1, schema, encoding, payload };
+    queries.lent(PUBLISHER);
+    let bytes = Ok(vec![1; length]);
+    let answer = SpeculativeAnswer { sequence: 9, time_ns: 9, lineage, bytes, handler_ns: 3 };
+    PendingQuery { query: Box::new(query), deadline_ns: 1, release_awaited: 0, answer: Some(answer) }
+}
+
+#[test]
+fn waiting_answers_are_bounded() {
+    for (length, lent_max) in [(crate::OUTPUT_LENGTH_MAX, 16), (10, 256)] {
+        let (mut queries, mut lent) = (Queries::default(), 0);
+        while queries.may_lend() {
+            let mut at_once = Vec::new();
+            while queries.may_lend() {
+                lent += 1;
+                at_once.push(answered(&mut queries, lent, 0, length));
+            }
+            assert!(at_once.len() <= 16, "each may have the longest answer");
+            queries.take_lent(at_once, 0);
+        }
+        assert_eq!(lent, lent_max);
+        assert!(lent as usize * length <= 16 << 20);
     }
-    assert!(!queries.may_lend());
 }
 
 #[test]
 fn rebuilt_state_voids_answers() {
     let mut queries = Queries::default();
-    let mut pending = |number, lineage| {
-        let (connection, life, payload) = (PUBLISHER, Arc::new(()), Vec::new());
-        let (schema, encoding, publisher) = (5, Encoding::Postcard, Arc::downgrade(&life));
-        let query = QueryMessage { connection, publisher, number, after: 0, wait_ns_max: 1, schema, encoding, payload };
-        queries.lent(PUBLISHER);
-        let bytes = Ok(vec![1; 100]);
-        let answer = SpeculativeAnswer { sequence: 9, time_ns: 9, lineage, bytes, handler_ns: 3 };
-        PendingQuery { query: Box::new(query), deadline_ns: 1, release_awaited: 0, answer: Some(answer) }
-    };
-    let lent = vec![pending(1, 0), pending(2, 1)];
+    let lent = vec![answered(&mut queries, 1, 0, 100), answered(&mut queries, 2, 1, 100)];
     queries.take_lent(lent, 0);
     let ready = |queries: &Queries| queries.ready.iter().map(|pending| pending.query.number).collect::<Vec<_>>();
     assert_eq!((ready(&queries), queries.lent_ns), (vec![2], 6), "of another lineage");
