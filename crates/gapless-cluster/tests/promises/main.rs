@@ -10,6 +10,7 @@ mod broken_links_reconnect;
 mod catch_up_is_proportional;
 mod committed_frames_are_kept;
 mod earlier_format_is_migrated;
+mod event_stream_has_no_flags;
 mod foreign_bytes_are_checked;
 mod idle_cluster_sleeps;
 mod idle_restarts_write_nothing;

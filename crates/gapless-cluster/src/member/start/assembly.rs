@@ -24,7 +24,6 @@ use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer
 use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{OwnJournaling, StreamBuilder, StreamRole};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
-use gapless_stream::handled_commands::HandledCommands;
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use gapless_stream::member_service::{
     MemberService, SenderParts, ServiceAgents, ServiceParts, StateHash, TransactionLinks,
@@ -348,9 +347,9 @@ fn take_uncommitted(core: &mut MemberCore, committed: u64, last: u64) -> Result<
     Ok(())
 }
 
-/// A member without a service handles no command.
+/// A member without a service is of an event stream, whose frames have no marks.
 fn marking(ingress: Ingress, service: Option<&dyn MemberService>) -> Ingress {
-    match service.map_or_else(|| Some(HandledCommands::default()), MemberService::handled_commands) {
+    match service.and_then(MemberService::handled_commands) {
         Some(handled) => ingress.handling_only(handled),
         None => ingress,
     }
