@@ -96,6 +96,11 @@ pub(crate) trait ErasedService: Any + Send {
         None
     }
 
+    /// Checks that it reads a timer's message. A leader's handlers decide by themselves.
+    fn check_timer(&self, _schema: u32, _payload: &[u8]) -> Result<(), HandlerRefusal> {
+        Ok(())
+    }
+
     fn on_timer_message(
         &mut self,
         schema: u32,
@@ -223,6 +228,13 @@ impl<S: Service> ErasedService for TypedService<S> {
 
     fn timer_name(&self, schema: u32) -> Option<&'static str> {
         self.handlers.timer_name(schema)
+    }
+
+    fn check_timer(&self, schema: u32, payload: &[u8]) -> Result<(), HandlerRefusal> {
+        match self.handlers.timer_check(schema) {
+            Some(check) => check(payload),
+            None => Err(unhandled_timer(schema)),
+        }
     }
 
     fn on_timer_message(

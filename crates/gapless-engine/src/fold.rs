@@ -1,6 +1,7 @@
 //! [`Fold`]: state, sessions and timers as a fold over the stream. The same code runs live, in recovery and in a
 //! debugging replay, with different [`Sink`]s.
 
+mod due_timers;
 mod event_stream;
 mod policy;
 mod refusal_effects;
@@ -23,7 +24,7 @@ use crate::query::{QueryContext, TypedQuery};
 use crate::reject::Reject;
 use crate::service::Service;
 use crate::sessions::{SessionTable, StoredNotice};
-use crate::timers::{DueTimer, TimerMessage, TimerRequest, TimerTable};
+use crate::timers::{TimerRequest, TimerTable};
 use crate::transaction_layout::TransactionReply;
 use crate::typed_command::unhandled_by_leader;
 use gapless_message::request_description::Describe;
@@ -32,7 +33,7 @@ use gapless_schema::Encoding;
 use gapless_stream::handled_commands::HandledCommands;
 use gapless_stream::logger::utc;
 use gapless_stream::messages::QueryMessage;
-use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
+use gapless_wire::control::{Refusal, RefusalCode, SessionOpen};
 use gapless_wire::descriptor::{TRANSACTION_FLAG, UNHANDLED_FLAG};
 use gapless_wire::mark::{FaultRules, Mark};
 use gapless_wire::{Fragment, Frame, Kind};
@@ -402,26 +403,6 @@ impl Fold {
     #[cold]
     fn leave_unhandled(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<ExecutionOutcome, EngineError> {
         self.call(frame, Trigger::message(frame, false), |_, _| Err(unhandled_by_leader(frame.schema(), payload)))
-    }
-
-    pub(crate) fn timer(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) -> Result<(), EngineError> {
-        let sequence = frame.sequence();
-        let Some(TimerFired { timer, deadline_ns }) = TimerFired::from_bytes(frame.payload()) else {
-            return Err(EngineError::Corrupt { sequence, reason: "a malformed timer".to_owned() });
-        };
-        let Some(due) = self.timers.take(timer, deadline_ns) else { return Ok(()) };
-        let schema = due.schema();
-        let called = self.call(frame, Trigger::Timer { timer, deadline_ns, schema }, |service, context| match &due {
-            DueTimer::Numbered(timer) => service.on_timer(*timer, context).map_err(HandlerRefusal::Rejected),
-            DueTimer::Message(TimerMessage { schema, payload }) => service.on_timer_message(*schema, payload, context),
-        });
-        // No client waits for a reply, so a refusal is recorded as a dead letter.
-        if let ExecutionOutcome::Refused { code, text: reason, .. } = called? {
-            let schema = schema.unwrap_or_default();
-            sink.dead_letter(DeadLetter { sequence, session: 0, session_seq: 0, schema, code, reason });
-        }
-        self.commit_side_outputs(sink);
-        Ok(())
     }
 
     #[inline]

@@ -57,13 +57,22 @@ type ServiceHandler<S> = Box<dyn Fn(&mut S, &[u8], &mut Context<'_>) -> Result<(
 
 type QueryHandler<S> = Box<dyn Fn(&S, &[u8], &QueryContext, &mut Vec<u8>) -> Result<(), HandlerRefusal> + Send>;
 
+/// Reads a timer's message.
+pub(crate) type TimerCheck = fn(&[u8]) -> Result<(), HandlerRefusal>;
+
+struct TimerHandler<S> {
+    name: &'static str,
+    check: TimerCheck,
+    handler: ServiceHandler<S>,
+}
+
 /// Registry of handlers by message.
 pub struct Handlers<S> {
     by_message: FxHashMap<(u32, Encoding), ServiceHandler<S>>,
     queries: FxHashMap<u32, (QueryHandler<S>, &'static str)>,
     names: FxHashMap<(u32, Encoding), &'static str>,
     /// By the key of the message's name.
-    timers: FxHashMap<u32, (&'static str, ServiceHandler<S>)>,
+    timers: FxHashMap<u32, TimerHandler<S>>,
     requests: RequestDescriptions,
     /// Name's key and contract of each typed command or event, in all versions.
     contracts: Vec<(u32, u32)>,
@@ -234,8 +243,10 @@ impl<S> Handlers<S> {
     /// # Panics
     /// A timer message of this name has a handler already.
     pub fn timer<M: Message>(&mut self, handler: impl Fn(&mut S, M, &mut Context<'_>) + Send + 'static) -> &mut Self {
-        let other = self.timers.insert(contract::name_key(M::TYPE_NAME), (M::TYPE_NAME, without_answer(handler)));
-        check_name(M::TYPE_NAME, other.map(|(name, _)| name));
+        let check = |payload: &[u8]| typed_message::decode::<M>(payload).map(drop);
+        let timer = TimerHandler { name: M::TYPE_NAME, check, handler: without_answer(handler) };
+        let other = self.timers.insert(contract::name_key(M::TYPE_NAME), timer);
+        check_name(M::TYPE_NAME, other.map(|other| other.name));
         self
     }
 
@@ -305,11 +316,16 @@ impl<S> Handlers<S> {
 
     #[cold]
     pub(crate) fn timer_name(&self, schema: u32) -> Option<&'static str> {
-        self.timers.get(&schema).map(|(name, _)| *name)
+        self.timers.get(&schema).map(|timer| timer.name)
     }
 
     pub(crate) fn find_timer(&self, schema: u32) -> Option<&ServiceHandler<S>> {
-        self.timers.get(&schema).map(|(_, handler)| handler)
+        self.timers.get(&schema).map(|timer| &timer.handler)
+    }
+
+    /// Returns the check of a timer's message.
+    pub(crate) fn timer_check(&self, schema: u32) -> Option<TimerCheck> {
+        self.timers.get(&schema).map(|timer| timer.check)
     }
 
     #[inline]

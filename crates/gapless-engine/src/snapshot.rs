@@ -194,7 +194,8 @@ pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
 /// `fold` must be empty.
 ///
 /// # Errors
-/// [`EngineError::Snapshot`]: it belongs to another stream, is damaged, or is refused by the service.
+/// [`EngineError::Snapshot`]: it belongs to another stream, is damaged, or is refused by the service;
+/// [`EngineError::MissingMessage`]: the service does not read the message of a timer.
 pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result<(), EngineError> {
     let unusable = |reason: String| EngineError::Snapshot { path: path.to_owned(), reason };
     let damaged = || {
@@ -216,6 +217,7 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
     }
     let state = restore_fields(fold, &mut fields, format).map_err(|_| damaged())?;
     fold.become_version(fold.version, fold.last_sequence)?;
+    fold.check_timers()?;
     fold.service.restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))?;
     if fold.policy().check_snapshots == CheckSnapshots::AtStart {
         let mut again = Vec::with_capacity(state.len());

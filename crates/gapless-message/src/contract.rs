@@ -88,7 +88,7 @@ pub fn contracts_of<R: Request>() -> Vec<Contract> {
     assert!(
         count <= CONTRACTS_MAX,
         "{}: {count} combinations of versions, {CONTRACTS_MAX} are the most; remove `since` from the oldest additions, so \
-         that versions before them are no longer read",
+         that versions before them are no longer read, but never in a type of notices or timers: a service stores them",
         R::TYPE_NAME
     );
     let mut contracts: Vec<Contract> = Vec::with_capacity(count);
@@ -153,7 +153,8 @@ pub fn encode_request<R: Request>(request: &R, into: &mut Vec<u8>) -> Result<(),
 }
 
 /// Appends the payload of a message that is not answered, in the oldest version that loses nothing of it. So programs of
-/// different versions write the same bytes for the same value, and older ones read all that they can know.
+/// different versions write the same bytes for the same value, and older ones read all that they can know. A program
+/// that no longer reads an old version writes other bytes.
 ///
 /// # Errors
 /// As [`Message::encode`]; `into` is then unchanged.

@@ -3,8 +3,10 @@
 use super::*;
 use crate::service::Handlers;
 use crate::sessions::{SessionEntry, StoredReply};
+use crate::timers::TimerMessage;
 use crate::transaction_service::{ReleasedTransaction, ReleasedTransactions, fold_of_transactions};
 use gapless_schema::{Decode, DecodeError, Encoding, MessageSchema};
+use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, mark};
 use std::ops::RangeInclusive;
@@ -464,5 +466,30 @@ fn bare_timer_frame_is_rejected() {
             assert_eq!(reason, "a timer whose handler has not run, or that is not set");
         }
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn timer_without_handler_stops() {
+    let mut world = TestFold::open(Policy::default());
+    let message = TimerMessage { schema: 1 << 31 | 5, payload: (*b"any").into() };
+    world.fold.timers.restore(9, 50);
+    assert!(world.fold.timers.restore_message(9, message));
+    for error in [
+        world.fold.check_timers(),
+        world
+            .apply(
+                FrameHeader { session: 0, ..world.header(Kind::Timer) },
+                &TimerFired { timer: 9, deadline_ns: 50 }.to_bytes(),
+            )
+            .map(drop),
+    ] {
+        match error {
+            Err(EngineError::MissingMessage { message, sequence, session: 0, session_seq: 0, reason }) => {
+                assert_eq!(message, "timer typed message 0x80000005 (due at 1970-01-01T00:00:00.000000050Z)");
+                assert!(reason.contains("no handler takes timers") && (1..=2).contains(&sequence), "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

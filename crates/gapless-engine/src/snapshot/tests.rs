@@ -5,6 +5,10 @@
 use super::*;
 use crate::fold::Policy;
 use crate::service::{Handlers, Service};
+use gapless_message::contract;
+
+#[derive(serde::Serialize, serde::Deserialize, gapless_message::Message)]
+struct Remind;
 
 #[derive(Default)]
 struct Word([u8; 4]);
@@ -14,7 +18,9 @@ impl Service for Word {
         1..=3
     }
 
-    fn handlers(_: &mut Handlers<Self>) {}
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.timer(|_: &mut Self, _: Remind, _| {});
+    }
 
     fn snapshot(&self, state: &mut Vec<u8>) {
         state.extend_from_slice(&self.0);
@@ -108,7 +114,10 @@ fn full_fold(sequence: u64) -> Fold {
     fold.timers.restore(5, 5_000);
     fold.timers.restore(4, 6_000);
     fold.timers.restore_numbered(3);
-    assert!(fold.timers.restore_message(5, TimerMessage { schema: 6, payload: (*b"remind").into() }));
+    let mut payload = Vec::new();
+    contract::encode_message(&Remind, &mut payload).unwrap();
+    let remind = TimerMessage { schema: contract::name_key("Remind"), payload: payload.into() };
+    assert!(fold.timers.restore_message(5, remind));
     fold
 }
 
