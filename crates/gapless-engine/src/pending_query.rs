@@ -8,6 +8,33 @@ use gapless_stream::messages::QueryMessage;
 /// heartbeats.
 pub(crate) const POLL_NS_MAX: u64 = 5_000_000;
 
+const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Names queries in the log that take longer than [`POLL_NS_MAX`], one a second: no command runs meanwhile.
+#[derive(Default)]
+pub(crate) struct SlowQueryLog {
+    next_warning_ns: u64,
+}
+
+impl SlowQueryLog {
+    #[inline]
+    pub fn note(&mut self, handler_ns: u64, now_ns: u64, name: impl FnOnce() -> Option<&'static str>) {
+        if handler_ns > POLL_NS_MAX && self.is_due(now_ns) {
+            let (query, took_ms) = (name().unwrap_or("without a name"), handler_ns / 1_000_000);
+            tracing::warn!(query, took_ms, "a slow query: no command runs meanwhile");
+        }
+    }
+
+    #[cold]
+    const fn is_due(&mut self, now_ns: u64) -> bool {
+        let is_due = now_ns >= self.next_warning_ns;
+        if is_due {
+            self.next_warning_ns = now_ns + WARNING_INTERVAL_NS;
+        }
+        is_due
+    }
+}
+
 pub(crate) struct PendingQuery {
     pub query: Box<QueryMessage>,
     pub deadline_ns: u64,
@@ -49,5 +76,25 @@ pub(crate) struct SpeculativeAnswer {
 impl SpeculativeAnswer {
     pub fn length(&self) -> usize {
         self.bytes.as_ref().map_or(0, Vec::len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_queries_are_named_once_a_second() {
+        let (mut log, mut named) = (SlowQueryLog::default(), Vec::new());
+        let slow = POLL_NS_MAX + 1;
+        for (handler_ns, now_ns) in
+            [(POLL_NS_MAX, 1), (slow, 2), (slow, 3), (slow, 1_000_000_002), (slow, 1_000_000_003)]
+        {
+            log.note(handler_ns, now_ns, || {
+                named.push(now_ns);
+                Some("Taken")
+            });
+        }
+        assert_eq!(named, [2, 1_000_000_002]);
     }
 }

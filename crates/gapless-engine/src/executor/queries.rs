@@ -2,7 +2,7 @@
 //! client's ring.
 
 use crate::outputs::OUTPUT_LENGTH_MAX;
-use crate::pending_query::PendingQuery;
+use crate::pending_query::{PendingQuery, SlowQueryLog};
 use gapless_stream::messages::QueryMessage;
 use gapless_transport::ConnectionId;
 use rustc_hash::FxHashMap;
@@ -48,6 +48,7 @@ pub(super) struct Queries {
     pub answered: u64,
     /// Spent in handlers, on this thread.
     pub handler_ns: u64,
+    pub slow: SlowQueryLog,
     /// Spent in handlers, on the thread that owns a leader's state.
     pub lent_ns: u64,
 }

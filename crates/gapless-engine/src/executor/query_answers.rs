@@ -145,6 +145,7 @@ impl ReplyOutbox {
         queries.answered += 1;
         let after_ns = monotonic_ns();
         queries.handler_ns += after_ns - begun_ns;
+        queries.slow.note(after_ns - begun_ns, after_ns, || fold.service.query_name(query.schema));
         match refused {
             None => {
                 let (sequence, timestamp_ns) = read;

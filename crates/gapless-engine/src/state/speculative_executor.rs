@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::handler_guard::{HandlerRefusal, guard};
 use crate::outputs::OUTPUT_LENGTH_MAX;
 use crate::outputs::{ExecutionOutcome, Outputs};
-use crate::pending_query::{POLL_NS_MAX, PendingQuery, SpeculativeAnswer};
+use crate::pending_query::{POLL_NS_MAX, PendingQuery, SlowQueryLog, SpeculativeAnswer};
 use crate::query::QueryContext;
 use crate::sessions::NoticeReceivers;
 use crate::store::Transaction;
@@ -38,6 +38,9 @@ pub(crate) struct SpeculativeExecutor {
     /// Empty unless the state is owned.
     queries: VecDeque<PendingQuery>,
     answering: Option<Counter>,
+    /// The last queries took their whole time: the next turn is for commands alone.
+    rests: bool,
+    slow: SlowQueryLog,
 }
 
 type HandlerCall<'a> =
@@ -59,8 +62,9 @@ const NOT_OWNED: &str = "no command is handed in before the state is here";
 
 impl SpeculativeExecutor {
     pub fn new(exchange: Arc<StateExchange>) -> Self {
-        let (outputs, queries) = (Outputs::default(), VecDeque::new());
-        Self { exchange, ownership: StateOwnership::Following, outputs, queries, answering: None }
+        let (outputs, queries, slow) = (Outputs::default(), VecDeque::new(), SlowQueryLog::default());
+        let ownership = StateOwnership::Following;
+        Self { exchange, ownership, outputs, queries, answering: None, rests: false, slow }
     }
 
     #[cold]
@@ -202,10 +206,12 @@ impl SpeculativeExecutor {
                 called => called.map(|()| bytes),
             };
             let handler_ns = after_ns - before_ns;
+            self.slow.note(handler_ns, after_ns, || service.query_name(pending.query.schema));
             pending.answer = Some(SpeculativeAnswer { sequence, time_ns, lineage: *lineage, bytes, handler_ns });
             answered.push(pending);
             before_ns = after_ns;
         }
+        self.rests = before_ns - begun_ns > POLL_NS_MAX;
         self.exchange.notify_applier(|slots| slots.answered.append(&mut answered));
         if !self.queries.is_empty() {
             self.exchange.wake_executor();
@@ -232,8 +238,11 @@ impl Transactions for SpeculativeExecutor {
 
     #[inline]
     fn answer_queries(&mut self, last_sequence: u64, last_timestamp_ns: u64) {
-        if !self.queries.is_empty() {
-            self.answer_some(last_sequence, last_timestamp_ns);
+        let rests = std::mem::take(&mut self.rests);
+        match self.queries.is_empty() {
+            true => {}
+            false if rests => self.exchange.wake_executor(),
+            false => self.answer_some(last_sequence, last_timestamp_ns),
         }
     }
 

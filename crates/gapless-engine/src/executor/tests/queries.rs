@@ -7,6 +7,7 @@ use crate::state::speculative_executor::SpeculativeExecutor;
 use crate::state::transaction_applier::TransactionApplier;
 use crate::state::{StateHandlers, StateService, factory_of};
 use crate::store::{Store, StoreLimits};
+use gapless_agent::monotonic::monotonic_ns;
 use gapless_message::{NoRefusal, contract};
 use gapless_stream::Sequencer;
 use gapless_stream::messages::QueryMessage;
@@ -183,6 +184,9 @@ fn answers_have_a_longest_length() {
     assert_eq!(world.answers(9), [Answer { number: 1, sequence: 1, result: too_long }]);
 }
 
+/// Bytes whose query takes longer than a poll may.
+const SLOW: u32 = 77;
+
 /// Answers with as many bytes more as it has commands.
 struct Counted(crate::store::Counter);
 
@@ -193,6 +197,8 @@ impl StateService for Counted {
             Ok(())
         });
         handlers.query(|it: &Self, store, AskBytes(length), _| {
+            let begun_ns = monotonic_ns();
+            while length == SLOW && monotonic_ns() - begun_ns <= POLL_NS_MAX {}
             Ok::<_, NoRefusal>(vec![7; length as usize + store.value(it.0) as usize])
         });
     }
@@ -332,6 +338,22 @@ fn lent_queries_make_progress() {
     }
     numbers.sort_unstable();
     assert_eq!((numbers, world.query_counts()), ((1..=700).collect::<Vec<_>>(), (700, 0)));
+}
+
+#[test]
+fn slow_queries_leave_turns_to_commands() {
+    let ((mut world, mut handlers), life) = (leading(), Arc::new(()));
+    for number in 1..=3 {
+        world.ask(&life, number, 0, SLOW);
+        world.poll(0);
+    }
+    let answered = [(); 6].map(|()| {
+        assert!(handlers.poll(1));
+        handlers.answer_queries(1, 1);
+        world.poll(0);
+        world.query_counts().0
+    });
+    assert_eq!(answered, [1, 1, 2, 2, 3, 3]);
 }
 
 /// Lends a query, and returns it with an answer.
