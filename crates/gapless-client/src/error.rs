@@ -192,6 +192,14 @@ pub enum ClientError {
         /// Type found, or the fault.
         reason: String,
     },
+    /// Commands cannot be kept, or kept ones cannot be read: the directory is in use, its file is damaged or belongs to
+    /// another stream, or the disk refuses a record. Nothing is lost; follow the reason.
+    #[error("{path}: {reason}")]
+    Outbox {
+        /// Path of the file, or of its directory.
+        path: String,
+        reason: String,
+    },
     /// The message does not fit its schema. Nothing was sent.
     #[error("encoding the message: {0}")]
     Encode(String),

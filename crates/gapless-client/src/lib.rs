@@ -41,5 +41,5 @@ pub mod throttle;
 pub use error::{ClientError, QueryError};
 pub use polled::{ClientOptions, Incoming, PolledClient, Reply};
 pub use session_key::{CommandNumber, SessionKey};
-pub use shared::{Call, CallError, Client, blocking};
+pub use shared::{Call, CallError, Client, DurableClient, Kept, blocking};
 pub use stream_file::StreamConfig;

@@ -314,19 +314,14 @@ impl PolledClient {
         encode: impl FnOnce(&mut [u8]) -> Result<usize, ClientError>,
     ) -> Result<u64, ClientError> {
         let frame_payload = self.link.welcome.frame_length_max as usize - HEADER_LENGTH;
-        let frames_max = length_max.div_ceil(frame_payload);
-        let limit_bytes = (self.link.welcome.message_length_max as usize).min(self.link.writer.frame_length_max());
-        let too_long = |length_bytes| ClientError::TooLong { length_bytes, limit_bytes };
-        if frames_max > usize::from(u16::MAX) {
-            return Err(too_long(length_max));
+        if length_max.div_ceil(frame_payload) > usize::from(u16::MAX) {
+            return Err(self.too_long(length_max));
         }
         let mut payload = vec![0; length_max];
         let payload_length = encode(&mut payload)?;
         let parts = MessageParts::new(&payload[..payload_length], frame_payload);
         let count = parts.count();
-        if payload_length + count * (HEADER_LENGTH + 8) > limit_bytes {
-            return Err(too_long(payload_length));
-        }
+        self.check_length(payload_length)?;
         let mut frames = Vec::with_capacity(payload_length + count * (HEADER_LENGTH + 8));
         for (fragment, part) in parts.iter() {
             let start = frames.len();
@@ -344,6 +339,21 @@ impl PolledClient {
         self.sent += 1;
         session.sent(count as u64, self.sent);
         Ok(last_seq)
+    }
+
+    fn check_length(&self, payload_length: usize) -> Result<(), ClientError> {
+        let frame_payload = self.link.welcome.frame_length_max as usize - HEADER_LENGTH;
+        let count = payload_length.div_ceil(frame_payload);
+        let is_long = count > 1 && payload_length + count * (HEADER_LENGTH + 8) > self.message_bytes_max();
+        if is_long || count > usize::from(u16::MAX) { Err(self.too_long(payload_length)) } else { Ok(()) }
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        (self.link.welcome.message_length_max as usize).min(self.link.writer.frame_length_max())
+    }
+
+    fn too_long(&self, length_bytes: usize) -> ClientError {
+        ClientError::TooLong { length_bytes, limit_bytes: self.message_bytes_max() }
     }
 
     /// Makes everything enqueued visible to the service.

@@ -223,6 +223,15 @@ impl PolledClient {
         Some(CommandNumber { session: self.session_id(key)?, session_seq })
     }
 
+    /// Number of the next command with such a payload, if it can be sent.
+    ///
+    /// # Errors
+    /// The session is not open; the payload is too long.
+    pub(crate) fn number_to_send(&self, key: SessionKey, payload_length: usize) -> Result<CommandNumber, ClientError> {
+        self.check_length(payload_length)?;
+        self.number_for(key, payload_length).ok_or(ClientError::NotOpen)
+    }
+
     fn frames_for(&self, payload_length: usize) -> u64 {
         payload_length.div_ceil(self.link.welcome.frame_length_max as usize - HEADER_LENGTH).max(1) as u64
     }

@@ -105,6 +105,11 @@ impl PolledClient {
         })
     }
 
+    /// A session of this stream that was not opened yet.
+    pub(crate) fn unopened_session(&self, token: u128, window_messages: u32) -> SavedSession {
+        SavedSession { seen: self.seen, ..SavedSession::new(token, window_messages) }
+    }
+
     /// Resumes the session of a process that has died, or opens it if that process had not. The service takes nothing
     /// more from that process: frames that have not arrived yet never will.
     ///

@@ -19,7 +19,7 @@ pub enum CallError<Refusal> {
     /// No effect: too many commands wait for room already. Retry later, or send less at a time.
     #[error("{waiting} commands wait for room already; retry when some of them are done")]
     Busy {
-        /// Commands that are not sent yet.
+        /// Commands that are not sent yet, or that a durable client keeps.
         waiting: usize,
     },
     /// No effect: the command is in the stream, and its handler panicked, does not exist, or gave a refusal that
@@ -51,6 +51,9 @@ pub enum CallError<Refusal> {
         sequence: u64,
         reason: String,
     },
+    /// The command is kept by a durable client, and has no outcome yet. Wait again, or in the next life.
+    #[error("the command is kept, and has no outcome yet: {reason}")]
+    Pending { reason: String },
 }
 
 impl<Refusal> CallError<Refusal> {
@@ -64,7 +67,7 @@ impl<Refusal> CallError<Refusal> {
             | Self::Busy { .. }
             | Self::Failed { .. }
             | Self::Mismatch { .. } => Some(false),
-            Self::Unknown { .. } => None,
+            Self::Unknown { .. } | Self::Pending { .. } => None,
             Self::Done { .. } => Some(true),
         }
     }

@@ -110,12 +110,26 @@ impl CallKind {
     }
 }
 
+/// Record of a command that outlives its process.
+pub(super) trait CommandRecord: Send + Sync {
+    /// Records a number before the command is sent under it.
+    ///
+    /// # Errors
+    /// It must not be sent.
+    fn number(&self, number: CommandNumber) -> Result<(), ClientError>;
+
+    /// Takes the ending.
+    fn end(&self, ending: Ending);
+}
+
 /// Waits in the queue, then in its session for the reply. Its number exists only from the moment of sending on, so that
 /// a command whose caller gives up before that leaves no gap.
 pub(super) struct CallState {
     pub kind: CallKind,
     pub lane: usize,
     pub message: MessageType,
+    /// `None` for an ordinary call.
+    pub record: Option<Box<dyn CommandRecord>>,
     /// Set after the ending is in `progress`.
     is_ended: AtomicBool,
     progress: Mutex<Progress>,
@@ -148,7 +162,22 @@ pub(super) enum Sending {
 impl CallState {
     pub fn new(kind: CallKind, lane: usize, message: MessageType, bytes: Vec<u8>) -> Self {
         let progress = Progress { stage: Stage::Waiting, bytes, waker: None };
-        Self { kind, lane, message, is_ended: AtomicBool::new(false), progress: Mutex::new(progress) }
+        Self { kind, lane, message, record: None, is_ended: AtomicBool::new(false), progress: Mutex::new(progress) }
+    }
+
+    /// A command whose ending goes to its record, before the waker is woken.
+    pub fn recorded(
+        kind: CallKind,
+        lane: usize,
+        message: MessageType,
+        bytes: Vec<u8>,
+        record: Box<dyn CommandRecord>,
+        waker: Waker,
+    ) -> Self {
+        let mut state = Self::new(kind, lane, message, bytes);
+        state.record = Some(record);
+        state.lock().waker = Some(waker);
+        state
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -221,7 +250,14 @@ impl CallState {
             Stage::Ended(_) | Stage::Abandoned => return None,
         };
         let bytes = std::mem::take(&mut progress.bytes);
-        progress.stage = Stage::Ended(ending(number, bytes));
+        let ending = ending(number, bytes);
+        progress.stage = match &self.record {
+            None => Stage::Ended(ending),
+            Some(record) => {
+                record.end(ending);
+                Stage::Abandoned
+            }
+        };
         self.is_ended.store(true, Ordering::Release);
         progress.waker.take()
     }

@@ -89,6 +89,12 @@ impl Channel {
         Ok(())
     }
 
+    /// Queues a command beyond the bound if need be.
+    pub fn queue_again(&self, state: &Arc<CallState>) {
+        self.outbox.push_again(state);
+        self.connection.announce();
+    }
+
     /// Sends and receives, unless another thread is doing that, which then does this thread's part as well.
     pub fn turn(&self) {
         for _ in 0..TURNS_MAX {

@@ -61,10 +61,21 @@ impl Connect {
 
     /// Connects on this thread.
     pub(super) fn open(self) -> Result<Arc<Channel>, ClientError> {
-        self.calls.check()?;
+        let options = self.checked_options()?;
+        Ok(Arc::new(Channel::new(self.polled()?, options)?))
+    }
+
+    pub(super) fn checked_options(&self) -> Result<CallOptions, ClientError> {
+        self.calls.check().map(|()| self.calls.clone())
+    }
+
+    pub(super) const fn connecting_within(&self) -> Duration {
+        self.connection.timeout
+    }
+
+    pub(super) fn polled(self) -> Result<PolledClient, ClientError> {
         let members = address::parse(&self.address)?;
-        let client = PolledClient::connect_any(&members, self.connection)?;
-        Ok(Arc::new(Channel::new(client, self.calls)?))
+        PolledClient::connect_any(&members, self.connection)
     }
 }
 

@@ -6,7 +6,7 @@ use super::notice::{Notice, NoticesLost};
 use super::outbox::Outbox;
 use super::query_lane::QueryLane;
 use super::questions::Questions;
-use crate::polled::{Attempt, Incoming, PolledClient, Resumption, SleepLimit, WINDOW_COMMANDS_MAX};
+use crate::polled::{Attempt, Incoming, PolledClient, Resumption, SavedSession, SleepLimit, WINDOW_COMMANDS_MAX};
 use crate::{ClientError, CommandNumber, SessionKey};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
@@ -51,6 +51,23 @@ pub(super) struct Connection {
     pub kept_ns: u64,
     /// There is no service any more, for this reason.
     ended: Option<String>,
+    /// Record of the only session, of a durable client.
+    record: Option<Arc<dyn SessionRecord>>,
+}
+
+/// Record of a session that outlives its process.
+pub(super) trait SessionRecord: Send + Sync {
+    /// Records a session before it is opened.
+    ///
+    /// # Errors
+    /// It must not be opened.
+    fn save(&self, session: SavedSession) -> Result<(), ClientError>;
+
+    /// Takes the session as it is after a pass that has received something.
+    fn see(&self, session: SavedSession);
+
+    /// The client ends: commands without a reply are left to the next life.
+    fn end(&self);
 }
 
 struct LostConnection {
@@ -145,7 +162,15 @@ impl Connection {
             sent_ns: coarse_ns(),
             kept_ns: coarse_ns(),
             ended: None,
+            record: None,
         }
+    }
+
+    /// Takes over a session that is open, and its record.
+    pub fn adopt(&mut self, key: SessionKey, record: Arc<dyn SessionRecord>) {
+        self.lanes[0].key = Some(key);
+        self.by_session.insert(key, 0);
+        self.record = Some(record);
     }
 
     /// Sends waiting commands, takes replies, and sends again where they made room. Wake `wakers` with no lock held.
@@ -209,7 +234,12 @@ impl Connection {
     #[cold]
     fn open_missing_sessions(&mut self) -> Result<(), ClientError> {
         for (number, lane) in self.lanes.iter_mut().enumerate().filter(|(_, lane)| lane.key.is_none()) {
-            match self.client.begin_session(random_token(), WINDOW_COMMANDS_MAX) {
+            let new = self.client.unopened_session(random_token(), WINDOW_COMMANDS_MAX);
+            if self.record.as_ref().is_some_and(|record| record.save(new).is_err()) {
+                self.reopens_at = Some(Instant::now() + PAUSE_MAX);
+                return Ok(());
+            }
+            match self.client.begin_session(new.token, new.window_messages) {
                 Ok(key) => {
                     lane.key = Some(key);
                     self.by_session.insert(key, number);
@@ -276,6 +306,9 @@ impl Connection {
                 && client.can_send(key)
             {
                 let sending = state.send_by(&outbox.waiting, |message, bytes| {
+                    if let Some(record) = &state.record {
+                        record.number(client.number_to_send(key, bytes.len())?)?;
+                    }
                     let session_seq = client.enqueue(key, message, bytes.len(), |buffer| {
                         buffer.copy_from_slice(bytes);
                         Ok(bytes.len())
@@ -378,6 +411,12 @@ impl Connection {
         if notices > 0 {
             outbox.count_notices(notices);
         }
+        if !matches!(received, Ok(0))
+            && let Some(record) = &self.record
+            && let Some(session) = self.lanes[0].key.and_then(|key| self.client.saved_session(key))
+        {
+            record.see(session);
+        }
         self.queries.receive(&mut self.client, outbox, wakers);
         outbox.see(self.client.seen_sequence());
         received
@@ -427,6 +466,9 @@ impl Connection {
     #[cold]
     pub fn end(&mut self, reason: &str, outbox: &Outbox, wakers: &mut Vec<Waker>) {
         tracing::warn!("the client has no service any more: {reason}");
+        if let Some(record) = &self.record {
+            record.end();
+        }
         for lane in &mut self.lanes {
             let ready = lane.ready.drain(..);
             for state in ready.chain(lane.in_flight.drain(..).map(|(_, state)| state)) {
@@ -545,9 +587,10 @@ impl Connection {
         (known != Some(self.generation)).then(|| (self.generation, self.client.interest()))
     }
 
-    /// Closes the sessions that have nothing in flight; the service's expiry ends the others.
+    /// Closes the sessions that have nothing in flight; the service's expiry ends the others. The next life of a durable
+    /// client needs its session.
     pub fn close(&mut self) {
-        if self.lost.is_none() && self.ended.is_none() {
+        if self.lost.is_none() && self.ended.is_none() && self.record.is_none() {
             for key in self.lanes.iter().filter_map(|lane| lane.key) {
                 let _ = self.client.close_session(key);
             }

@@ -1,6 +1,7 @@
 //! [`Explaining`]: a request that the service does not handle waits for the service's types, so that its error names the
 //! first difference.
 
+use super::Client;
 use super::answer::{encode, query_result_of};
 use super::call_state::{CallKind, Ending};
 use super::untyped_call::{Refused, UntypedCall};
@@ -9,6 +10,7 @@ use crate::polled::mismatch::{DESCRIPTION_WITHIN, describe};
 use gapless_message::Request;
 use gapless_message::request_description::{Describe, RequestKind, difference_to};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 pub(super) struct Explaining {
     kind: RequestKind,
@@ -27,10 +29,16 @@ impl Explaining {
     /// `call` has ended with `ending`.
     #[cold]
     pub fn new<R: Request>(kind: RequestKind, call: &UntypedCall, ending: Ending) -> Self {
-        let wait_max = call.left().min(DESCRIPTION_WITHIN);
+        Self::of_client::<R>(kind, call.client(), call.left(), ending)
+    }
+
+    /// A request of `client` has ended with `ending`, with `left` of its limit.
+    #[cold]
+    pub fn of_client<R: Request>(kind: RequestKind, client: &Client, left: Duration, ending: Ending) -> Self {
+        let wait_max = left.min(DESCRIPTION_WITHIN);
         let encoded = encode(&describe::<R>(kind));
         let of_query = CallKind::Query { after: 0, wait_max };
-        let mut query = UntypedCall::new(call.client(), of_query, MessageType::typed::<Describe>(), encoded);
+        let mut query = UntypedCall::new(client, of_query, MessageType::typed::<Describe>(), encoded);
         query.within(wait_max);
         Self { kind, query, ending }
     }

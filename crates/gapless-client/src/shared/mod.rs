@@ -28,6 +28,7 @@
 //! | `mismatch` | the first difference of types, for a request that the service does not handle |
 //! | `call_state` | one command on its way |
 //! | `waiting_bound` | the bound on commands that are not sent yet |
+//! | `durable` | [`DurableClient`]: commands that outlive their process |
 //! | `call_error` | [`CallError`]: what became of a command without a reply |
 
 mod address;
@@ -42,6 +43,7 @@ mod channel;
 mod command_queue;
 mod connect;
 mod connection;
+mod durable;
 mod end_news;
 mod ended;
 mod keeper;
@@ -62,6 +64,7 @@ mod work_lock;
 pub use call::Call;
 pub use call_error::CallError;
 pub use connect::{Connect, Connecting};
+pub use durable::{DurableClient, Kept};
 pub use ended::Ended;
 pub use notice::{Notice, NoticesLost};
 pub use notices::Notices;

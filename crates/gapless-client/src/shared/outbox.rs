@@ -40,6 +40,11 @@ impl Outbox {
         Ok(())
     }
 
+    pub fn push_again(&self, state: &Arc<CallState>) {
+        self.waiting.enter_again(state.length());
+        self.queue.push(Arc::clone(state), &self.waiting);
+    }
+
     pub fn set_trouble(&self, trouble: Option<String>) {
         *self.trouble() = trouble;
     }
@@ -49,7 +54,7 @@ impl Outbox {
     }
 
     /// Reason for a call that has no reply after `given`.
-    fn late_reason(&self, given: Duration) -> String {
+    pub fn late_reason(&self, given: Duration) -> String {
         let milliseconds = given.as_millis();
         match &*self.trouble() {
             Some(trouble) => format!("no reply within {milliseconds} ms: {trouble}"),

@@ -39,7 +39,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Counts a command again that was sent in vain, beyond the bound if need be.
+    /// Counts a command that was sent in vain or has a bound of its own, beyond this bound if need be.
     pub fn enter_again(&self, length: usize) {
         self.bytes.fetch_add(length, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::SeqCst);
