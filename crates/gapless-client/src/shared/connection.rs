@@ -37,7 +37,7 @@ pub(super) struct Connection {
     generation: u64,
     /// Passes of other threads than the watcher that took replies.
     passes_of_callers: u64,
-    /// The ring has no room, and nothing wakes the watcher when it has some.
+    /// The ring has no room, or unsendable commands have left room to others: nothing wakes the watcher for that.
     is_stuck: bool,
     lost: Option<LostConnection>,
     connected_at: Instant,
@@ -328,6 +328,7 @@ impl Connection {
                     Sending::Failed(error) => {
                         wakers.extend(state.end(&outbox.waiting, |_, _| Ending::unsendable(&error)));
                         lane.ready.pop_front();
+                        self.is_stuck = true;
                     }
                 }
             }

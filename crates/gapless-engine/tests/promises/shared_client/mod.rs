@@ -3,6 +3,7 @@
 mod blocking_calls;
 mod calls_of_tasks;
 mod cancelled_calls;
+mod durable_commands;
 mod ends_of_calls;
 mod notices;
 mod outages;
@@ -54,6 +55,17 @@ pub struct Page {
 #[derive(Serialize, Deserialize, Message)]
 #[message(request)]
 pub struct Panic;
+
+/// Takes effect as `name`, and is replied to with so many bytes.
+#[derive(Serialize, Deserialize, Message)]
+#[message(reply = Filled)]
+pub struct Fill {
+    pub name: u64,
+    pub length: u32,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
+pub struct Filled(pub Vec<u8>);
 
 /// Sends notices to the session of the call.
 #[derive(Serialize, Deserialize, Message)]
@@ -139,6 +151,10 @@ impl Service for Effects {
             .command(|effects: &mut Self, List { place }: List, _: &mut Context<'_>| {
                 let after = effects.places.range(place + 1..).take(1_000);
                 Ok::<_, NoRefusal>(Page { effects: after.map(|(place, name)| (*place, *name)).collect() })
+            })
+            .command(|effects: &mut Self, Fill { name, length }: Fill, _: &mut Context<'_>| {
+                effects.places.insert(effects.places.len() as u64 + 1, name);
+                Ok::<_, NoRefusal>(Filled(vec![7; length as usize]))
             })
             .command(|_: &mut Self, _: Panic, _: &mut Context<'_>| -> Result<(), NoRefusal> { panic!("a bug") })
             .command(|_: &mut Self, Notify { count }: Notify, context: &mut Context<'_>| {
