@@ -47,19 +47,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A client that may be killed keeps a [`SavedSession`] and asks its successor's [`PolledClient::outcome`]: the example
-//! `surviving_client`, and the guide `docs/guides/connecting-clients.md`.
+//! A client that may be killed is a [`DurableClient`]: the example `surviving_client`, and the guide
+//! `docs/guides/connecting-clients.md`.
 
 pub use gapless_client::polled::{MessageType, Outcome, OwnedReply, SavedSession};
-pub use gapless_client::shared::{CallOptions, Connect, Ended, Notice, Notices, NoticesLost, Query};
+pub use gapless_client::shared::{CallOptions, Connect, Notice, Notices, NoticesLost, Query};
 pub use gapless_client::{
-    Call, CallError, Client, ClientError, ClientOptions, CommandNumber, Incoming, PolledClient, QueryError, Reply,
-    SessionKey, blocking,
+    Call, CallError, Client, ClientError, ClientOptions, CommandNumber, DurableClient, Incoming, Kept, PolledClient,
+    QueryError, Reply, SessionKey, blocking,
 };
 pub use gapless_log::LogError;
 pub use gapless_message::request_description::RequestKind;
 pub use gapless_transport::RingSizes;
 pub use gapless_transport::credentials::Credentials;
-pub use gapless_transport::seen_frame::SeenFrame;
 pub use gapless_transport::token::random_token;
 pub use gapless_wire::control::{Refusal, RefusalCode};
