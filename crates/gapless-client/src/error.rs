@@ -84,6 +84,18 @@ pub enum ClientError {
         /// First number that is not in the stream.
         first_lost: u64,
     },
+    /// The stream lacks outputs of a service that this instance does not make again, because its snapshot covers them.
+    /// Start the instance without its snapshots, or another instance that reads the stream from its first frame.
+    #[error(
+        "session {session}: the stream waits for number {found}, and this instance begins at {expected}; a snapshot \
+         covers the messages in between"
+    )]
+    DerivedLost {
+        session: u64,
+        /// First number that this instance may have to send.
+        expected: u64,
+        found: u64,
+    },
     /// The stream lacks frames that the client or node has seen: it was restored from an older copy, or has lost
     /// frames. Messages in flight are not resent; begin with a new client or node.
     #[error("{}", seen.missing_reason(peer, *released_sequence))]

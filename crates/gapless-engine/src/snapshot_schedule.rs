@@ -140,8 +140,16 @@ pub struct SnapshotSchedule {
     next_sequence: u64,
     requested_sequence: u64,
     final_requested: bool,
+    unwritten: Option<UnwrittenSnapshot>,
     queue: Arc<WriterQueue>,
     writer: SnapshotWriter,
+}
+
+/// Waits for the outputs of its state to be in the stream: a process that starts with it does not make them again.
+struct UnwrittenSnapshot {
+    job: SnapshotJob,
+    /// Number of its last published message.
+    published: u64,
 }
 
 enum SnapshotWriter {
@@ -216,42 +224,65 @@ impl SnapshotSchedule {
             next_sequence: sequence.saturating_add(rules.interval_frames.unwrap_or(u64::MAX)),
             requested_sequence: sequence,
             final_requested: false,
+            unwritten: None,
             queue: Arc::clone(&queue),
             writer,
         };
         (schedule, SnapshotRequests { queue, service, directory, identity })
     }
 
+    /// Takes a due snapshot of a service with a journal of its own.
     #[inline]
     pub(crate) fn after_batch(&mut self, fold: &mut Fold, is_last: bool) -> Result<(), EngineError> {
+        self.after_batch_acknowledged(fold, is_last, u64::MAX)
+    }
+
+    /// Takes a due snapshot, and writes it once the stream has every message that its state has published.
+    /// `acknowledged`: number of the last one that it is known to have.
+    #[inline]
+    pub(crate) fn after_batch_acknowledged(
+        &mut self,
+        fold: &mut Fold,
+        is_last: bool,
+        acknowledged: u64,
+    ) -> Result<(), EngineError> {
         if let SnapshotWriter::Caller(directory, journal) = &mut self.writer {
             self.queue.write_waiting(directory, &mut **journal);
         }
-        let is_due = fold.last_sequence() >= self.next_sequence;
+        let is_due = fold.last_sequence() >= self.next_sequence && !self.final_requested;
         let is_final = is_last && self.rules.on_stop && !self.final_requested;
         // Relaxed: the lock orders the rest.
         let is_wanted = self.queue.is_wanted.load(Ordering::Relaxed);
-        if is_due || is_final || is_wanted { self.take(fold, is_final) } else { Ok(()) }
+        if is_final || ((is_due || is_wanted) && self.unwritten.is_none()) {
+            self.take(fold, is_final)?;
+        }
+        if self.unwritten.as_ref().is_some_and(|snapshot| snapshot.published <= acknowledged) {
+            self.begin_write();
+        }
+        Ok(())
     }
 
     #[cold]
     fn take(&mut self, fold: &mut Fold, is_final: bool) -> Result<(), EngineError> {
         let mut status = self.queue.lock();
-        if let Some(failure) = &status.failure {
-            return Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())));
-        }
+        status.check()?;
         if status.busy || status.job.is_some() || fold.is_mid_message() {
             return Ok(());
         }
         if !fold.can_snapshot(is_final)? {
             return Ok(());
         }
+        if self.unwritten.take().is_some() {
+            // The final one replaces it.
+            self.requested_sequence = status.written_sequence;
+        }
         self.final_requested |= is_final;
         // Relaxed: under the lock.
         self.queue.is_wanted.store(false, Ordering::Relaxed);
         let (sequence, serves) = (fold.last_sequence(), status.requests);
         if sequence > self.requested_sequence {
-            status.job = Some(SnapshotJob { sequence, bytes: encode(fold, self.identity), serves });
+            let job = SnapshotJob { sequence, bytes: encode(fold, self.identity), serves };
+            self.unwritten = Some(UnwrittenSnapshot { job, published: fold.next_published - 1 });
             self.requested_sequence = sequence;
         } else {
             // Nothing was applied since the last snapshot, which is written.
@@ -263,6 +294,12 @@ impl SnapshotSchedule {
         Ok(())
     }
 
+    #[cold]
+    fn begin_write(&mut self) {
+        self.queue.lock().job = self.unwritten.take().map(|snapshot| snapshot.job);
+        self.queue.changed.notify_all();
+    }
+
     pub(crate) const fn taken_sequence(&self) -> u64 {
         self.requested_sequence
     }
@@ -271,6 +308,17 @@ impl SnapshotSchedule {
         let status = self.queue.lock();
         let is_written = status.written_sequence >= self.requested_sequence;
         !self.rules.on_stop || status.failure.is_some() || (self.final_requested && is_written)
+    }
+
+    /// # Errors
+    /// A snapshot could not be written.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        self.queue.lock().check()
+    }
+
+    pub(crate) fn is_writing(&self) -> bool {
+        let status = self.queue.lock();
+        status.busy || status.job.is_some()
     }
 }
 
@@ -291,6 +339,12 @@ impl Drop for SnapshotSchedule {
 const FAILURE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 impl WriterStatus {
+    fn check(&self) -> Result<(), EngineError> {
+        self.failure.as_ref().map_or(Ok(()), |failure| {
+            Err(EngineError::system("taking a snapshot")(std::io::Error::other(failure.clone())))
+        })
+    }
+
     fn taken(&self, number: u64) -> Option<Result<u64, EngineError>> {
         if self.served >= number {
             return Some(Ok(self.written_sequence));

@@ -23,7 +23,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Configuration of a service on an event stream of others.
 #[derive(Clone, Debug)]
@@ -122,7 +122,10 @@ impl SnapshotJournal for ForeignJournal {
     fn snapshot_written(&mut self, _: u64) {}
 }
 
-const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+/// Longest wait of a stop for its messages to be in the stream.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest wait of a stop for its snapshot to be written.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// Connects by `link` at the first poll. Continues after the newest snapshot, or starts at the first frame that the
@@ -226,7 +229,8 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
             }
         }
         self.node.flush()?;
-        if applied > 0 {
+        // A snapshot may wait for messages that have come back.
+        if applied > 0 || self.snapshots.is_some() {
             self.snapshot(false)?;
         }
         Ok(applied)
@@ -268,7 +272,10 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         }
         self.fold.next_published = self.node.next_session_seq().unwrap_or(self.fold.next_published);
         match &mut self.snapshots {
-            Some(snapshots) => snapshots.after_batch(&mut self.fold, is_last),
+            Some(snapshots) => {
+                let acknowledged = self.node.acknowledged_session_seq();
+                snapshots.after_batch_acknowledged(&mut self.fold, is_last, acknowledged)
+            }
             None => Ok(()),
         }
     }
@@ -334,23 +341,34 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         self.stop()
     }
 
-    /// Stops between two messages, and writes a final snapshot if configured.
+    /// Stops between two messages. Waits at most 2 s for its messages to be in the stream, and continues to apply
+    /// frames meanwhile; then writes a final snapshot, if configured. Without them in the stream there is no final
+    /// snapshot: the next start makes them again.
     ///
     /// # Errors
-    /// The snapshot cannot be written.
+    /// The snapshot cannot be written; or as for [`StreamService::poll`].
     pub fn stop(mut self) -> Result<(), EngineError> {
-        if !self.options.snapshot_on_stop || self.fold.last_sequence() == 0 {
-            return Ok(());
-        }
-        let deadline = std::time::Instant::now() + STOP_TIMEOUT;
+        let begun = Instant::now();
+        let published = self.node.next_session_seq().map_or(0, |next| next - 1);
         loop {
-            self.snapshot(true)?;
-            if self.snapshots.as_ref().is_none_or(SnapshotSchedule::is_finished) || std::time::Instant::now() > deadline
-            {
-                // Returns the error of a failed write.
-                return self.snapshot(true);
+            if self.fold.last_sequence() > 0 {
+                self.snapshot(true)?;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            let (is_finished, is_writing) = self
+                .snapshots
+                .as_ref()
+                .map_or((true, false), |snapshots| (snapshots.is_finished(), snapshots.is_writing()));
+            if is_finished && self.node.acknowledged_session_seq() >= published {
+                return self.snapshots.as_ref().map_or(Ok(()), SnapshotSchedule::check);
+            }
+            if begun.elapsed() > if is_writing { WRITE_TIMEOUT } else { SETTLE_TIMEOUT } {
+                let in_flight = self.node.in_flight();
+                tracing::warn!(in_flight, "the service stops without a final snapshot: it has messages in flight");
+                return Ok(());
+            }
+            if self.poll(256)? == 0 {
+                self.wait(Duration::from_millis(1))?;
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const FRAMES_PER_POLL: usize = 256;
 /// Longest sleep, and so the longest wait of a query and of a stop.
@@ -21,8 +21,6 @@ const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// Empty polls until the thread yields, and until it sleeps.
 const SPINS: u32 = 2_000;
 const YIELDS: u32 = 2_200;
-/// Longest wait of a stop for published messages to be in the stream.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A service of any type on its node.
 pub(crate) trait NodeService: Send {
@@ -32,8 +30,6 @@ pub(crate) trait NodeService: Send {
     fn last_sequence(&self) -> u64;
     fn snapshot_sequence(&self) -> u64;
     fn dead_letter_count(&self) -> u64;
-    /// Published messages that are not known to be in the stream.
-    fn in_flight(&self) -> usize;
     fn stop(self: Box<Self>) -> Result<(), EngineError>;
 }
 
@@ -62,10 +58,6 @@ impl<S: Service, L: NodeLink> NodeService for StreamService<S, L> {
 
     fn dead_letter_count(&self) -> u64 {
         Self::dead_letter_count(self)
-    }
-
-    fn in_flight(&self) -> usize {
-        self.node().in_flight()
     }
 
     fn stop(self: Box<Self>) -> Result<(), EngineError> {
@@ -194,18 +186,13 @@ fn run(
     queries: &Receiver<WaitingQuery>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let mut empty = 0u32;
-    let mut deadline = None;
     loop {
         for WaitingQuery { query, answer } in queries.try_iter() {
             // The asking thread may be gone.
             let _ = answer.send(service.query(&query));
         }
         if progress.is_stopped.load(Ordering::Acquire) {
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + SETTLE_TIMEOUT);
-            // A final snapshot covers messages that only this process may have.
-            if service.in_flight() == 0 || Instant::now() > deadline {
-                break;
-            }
+            break;
         }
         if service.poll()? > 0 {
             progress.update(&*service);

@@ -55,6 +55,13 @@ impl<L: NodeLink> StreamNode<L> {
         }
     }
 
+    /// Last number up to which the stream is known to have every derived frame; 0 for a node that only reads. Until then
+    /// only this process may have them.
+    #[must_use]
+    pub fn acknowledged_session_seq(&self) -> u64 {
+        self.publisher.as_ref().map_or(0, PublishingSession::acknowledged)
+    }
+
     /// Asks the sequencer for the frames that it has, if there is no room.
     ///
     /// # Errors

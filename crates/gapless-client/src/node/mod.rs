@@ -425,6 +425,9 @@ impl<L: NodeLink> StreamNode<L> {
             take(NodeEvent::State(NodeState::Live));
         }
         if let Some(publisher) = &mut self.publisher {
+            if publisher.has_absent() && !self.closed.is_halted {
+                publisher.check_absent(self.clock.now().monotonic_ns)?;
+            }
             if self.link.loses() {
                 publisher.resend_overdue(now_ns);
             } else if publisher.take_clock_check() && !self.closed.is_halted {

@@ -1,8 +1,10 @@
 //! The publishing half of a node, without I/O. It keeps messages until they come back in the stream, and returns the
 //! next frame to send; resending only moves that number back.
 
+mod absent;
 mod closing;
 
+use self::absent::AbsentMessages;
 use self::closing::{CloseState, StraySession};
 use super::resend_buffer::ResendBuffer;
 use super::stall_detector::StallDetector;
@@ -50,6 +52,7 @@ pub(crate) struct PublishingSession {
     stray: Option<StraySession>,
     /// Includes the number of the first message in flight.
     lost: Option<(u64, u64)>,
+    absent: Option<AbsentMessages>,
 }
 
 const RESEND_BACKOFF_MAX: u64 = 64;
@@ -76,6 +79,7 @@ impl PublishingSession {
             ended: 0,
             stray: None,
             lost: None,
+            absent: None,
         }
     }
 
@@ -110,6 +114,11 @@ impl PublishingSession {
 
     pub fn next_number(&self) -> u64 {
         self.unacknowledged.next_number()
+    }
+
+    /// Last number up to which the stream is known to have every frame of the session.
+    pub const fn acknowledged(&self) -> u64 {
+        self.unacknowledged.first_number() - 1
     }
 
     /// Splits a payload that does not fit a frame of `frame_length_max`. Returns the number of the last frame.
@@ -367,7 +376,9 @@ impl PublishingSession {
     /// Resends from `session_seq`.
     pub fn note_missing(&mut self, session_seq: u64, now_ns: u64) {
         self.accepted = self.accepted.max(session_seq.saturating_sub(1));
-        self.send_from(session_seq, now_ns);
+        if !self.options.shared || self.note_requested(session_seq) {
+            self.send_from(session_seq, now_ns);
+        }
     }
 
     /// The sequencer does not know the session, or not this connection of it.
@@ -417,6 +428,7 @@ impl PublishingSession {
 
     /// Notes that the stream may take messages again, after a halt or between two feed sessions. A hold lasts on.
     pub const fn release(&mut self) {
+        self.absent = None;
         self.stall.release();
     }
 

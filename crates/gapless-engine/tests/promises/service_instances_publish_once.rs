@@ -284,6 +284,50 @@ fn halt_only_delays_publishing() {
     stream.stop().unwrap();
 }
 
+/// The stream takes nothing from the service while this instance ends, and forgets the messages that it was sent.
+fn outputs_outlive(end: impl FnOnce(AdderInstance)) {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let stream = EventStream::start(&options(place)).unwrap();
+    let mut world = TestStream::new(place);
+    let instance = || {
+        let mut options = StreamServiceOptions::new(TOKEN);
+        options.directory = Some(place.join("a"));
+        options.snapshot_interval_frames = Some(1);
+        StreamService::new(Adder::default(), link(place), options).unwrap()
+    };
+    let mut service = instance();
+    world.order(1);
+    world.settle(&mut [&mut service]);
+    for amount in 2..40 {
+        world.order(amount);
+    }
+    world.run(&mut [], |world, _| world.node.in_flight() == 0);
+    stream.ask(SequencerRequest::Halt { reason: "a look".to_owned() }).unwrap();
+    world.run(&mut [&mut service], |world, instances| {
+        instances[0].last_sequence() + 1 >= world.node.position() && instances[0].service().orders == world.sent
+    });
+    assert!(service.node().in_flight() > 0);
+    end(service);
+    drop(stream);
+    let stream = EventStream::start(&options(place)).unwrap();
+    stream.ask(SequencerRequest::Resume).unwrap();
+    let mut next = instance();
+    assert!(next.snapshot_sequence() > 0, "the settled outputs have a snapshot");
+    world.settle(&mut [&mut next]);
+    stream.stop().unwrap();
+}
+
+#[test]
+fn unsent_outputs_survive_a_kill() {
+    outputs_outlive(drop);
+}
+
+#[test]
+fn unsent_outputs_survive_a_stop() {
+    outputs_outlive(|service| service.stop().unwrap());
+}
+
 #[test]
 fn new_instance_needs_whole_stream() {
     let place = tempfile::tempdir().unwrap();

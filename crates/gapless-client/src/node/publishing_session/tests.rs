@@ -372,6 +372,35 @@ fn session_behind_the_node_is_lost() {
 }
 
 #[test]
+fn wait_for_absent_messages_ends() {
+    const S: u64 = 1_000 * MS;
+    let begun_at_50 = || {
+        let mut publisher = instance(44);
+        publisher.set_next_derived(50);
+        publish(&mut publisher, 8, 0).unwrap();
+        assert_eq!(numbers(&mut publisher), [50]);
+        publisher.note_missing(45, 0);
+        assert_eq!(numbers(&mut publisher), [50]);
+        publisher.note_missing(45, 0);
+        assert!(numbers(&mut publisher).is_empty(), "each resending would cause the next request");
+        publisher.check_absent(7 * S).unwrap();
+        publisher.check_absent(36 * S).unwrap();
+        publisher
+    };
+    let lost = begun_at_50().check_absent(37 * S);
+    assert!(matches!(lost, Err(ClientError::DerivedLost { session: 3, expected: 50, found: 45 })), "{lost:?}");
+
+    let mut publisher = begun_at_50();
+    publisher.frame_returned(45, 0);
+    publisher.check_absent(100 * S).unwrap();
+    publisher.note_missing(46, 0);
+    publisher.check_absent(101 * S).unwrap();
+    publisher.note_missing(50, 0);
+    assert!(!publisher.has_absent(), "another instance has published them");
+    assert_eq!(numbers(&mut publisher), [50]);
+}
+
+#[test]
 fn received_frames_are_not_sent() {
     let mut publisher = open(PublisherOptions::default());
     (1..=7).for_each(|_| _ = publish(&mut publisher, 8, 0).unwrap());
