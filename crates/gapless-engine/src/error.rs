@@ -115,7 +115,8 @@ pub enum EngineError {
         session_seq: u64,
         reason: String,
     },
-    /// Members with different programs would else have different states.
+    /// Members with different programs would else have different states, and instances on an event stream different
+    /// outputs under the same numbers.
     #[error(
         "this program lacks a message that another program of the service handles, {message} at sequence {sequence} \
          (session {session}, session_seq {session_seq}): {reason}; start a program that has it"

@@ -394,8 +394,7 @@ impl Fold {
     #[inline]
     pub(crate) fn run(&mut self, frame: &Frame<'_>, payload: &[u8]) -> Result<ExecutionOutcome, EngineError> {
         let (schema, encoding) = (frame.schema(), frame.encoding());
-        let is_admitted = encoding == Encoding::Postcard && !self.is_on_event_stream;
-        let trigger = Trigger::message(frame, is_admitted);
+        let trigger = Trigger::message(frame, encoding == Encoding::Postcard);
         self.call(frame, trigger, |service, context| service.handle(schema, encoding, payload, context))
     }
 
@@ -514,7 +513,7 @@ enum Trigger {
         encoding: Encoding,
         session: u64,
         session_seq: u64,
-        /// A typed command that the leader's program handles.
+        /// A typed command that the leader's program handles, or a typed message that another instance may handle.
         is_admitted: bool,
     },
     /// `schema`: of the timer's message, which the program that set it handles.

@@ -6,7 +6,7 @@ use gapless_client::polled::{ClientOptions, Incoming};
 use gapless_client::{ClientError, PolledClient, SessionKey};
 use gapless_engine::store::{Counter, Store};
 use gapless_engine::{
-    Context, NoticesFull, ServiceHost, ServiceHostOptions, StateHandlers, StateService, StreamService,
+    Context, EngineError, NoticesFull, ServiceHost, ServiceHostOptions, StateHandlers, StateService, StreamService,
     StreamServiceOptions,
 };
 use gapless_message::{Message, State};
@@ -360,18 +360,34 @@ impl Adder {
 }
 
 #[test]
-fn events_are_read_and_published() {
+fn unread_contract_stops_the_instance() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("stream");
     let stream = EventStream::start(&EventStreamOptions::in_directory(&directory)).unwrap();
     let link = || SharedMemoryLink::new(&directory, SharedMemoryOptions::default());
     let mut node = StreamNode::new(link(), StreamNodeOptions::default());
     node.wait_open(PATIENCE).unwrap();
-    let mut service = StreamService::new(Adder::default(), link(), StreamServiceOptions::new(42)).unwrap();
+    let service = |skip: &[u64]| {
+        let mut options = StreamServiceOptions::new(42);
+        options.policy.skip_sequences.extend(skip);
+        StreamService::new(Adder::default(), link(), options).unwrap()
+    };
     node.publish_message(&Order { amount: 3 }).unwrap();
     node.publish_message(&foreign::Order { amount: "4".to_owned() }).unwrap();
     node.publish_message(&Unknown).unwrap();
     node.publish_message(&Order { amount: 4 }).unwrap();
+    let mut stopped = service(&[]);
+    let mut outcome = Ok(0);
+    until("the foreign order stops it", || {
+        node.poll(0, |_| {}).unwrap();
+        outcome = stopped.poll(64);
+        outcome.is_err()
+    });
+    let EngineError::MissingMessage { message, sequence, .. } = outcome.unwrap_err() else { panic!("another error") };
+    assert_eq!(message, "Order");
+    drop(stopped);
+    // As the program of an operator who knows that no instance reads it.
+    let mut service = service(&[sequence]);
     let mut totals = Vec::new();
     until("both totals", || {
         service.poll(64).unwrap();
@@ -387,7 +403,7 @@ fn events_are_read_and_published() {
         totals.len() == 2
     });
     assert_eq!(totals, [3, 7]);
-    assert_eq!(service.dead_letter_count(), 1, "the foreign order is a dead letter; unknown messages belong to others");
+    assert_eq!(service.dead_letter_count(), 1, "the skipped order is a dead letter; unknown messages belong to others");
     drop(service);
     stream.stop().unwrap();
 }
