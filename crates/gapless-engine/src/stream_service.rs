@@ -10,11 +10,12 @@ use crate::sessions::{SessionEntry, StoredReply};
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules, SnapshotSchedule};
 use crate::{EngineError, snapshot};
 use gapless_agent::Waker;
-use gapless_agent::private_folder;
 use gapless_client::node::{NodeEvent, NodeLink, NodeState, PublisherOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_client::polled::MessageType;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_client::{ClientError, QueryError};
 use gapless_schema::Encoding;
+use gapless_stream::locked_directory::{DirectoryOwner, LockedDirectory};
 use gapless_stream::messages::QueryMessage;
 use gapless_transport::ConnectionId;
 use std::collections::VecDeque;
@@ -67,6 +68,8 @@ pub struct StreamService<S: Service, L> {
     snapshots: Option<SnapshotSchedule>,
     snapshot_sequence: u64,
     waker: Waker,
+    /// Dropped after the snapshots' thread has ended.
+    _directory: Option<LockedDirectory>,
 }
 
 struct StreamOutputs {
@@ -132,7 +135,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// stream holds.
     ///
     /// # Errors
-    /// The directory cannot be read, or its snapshot cannot be used.
+    /// The directory cannot be read, is another instance's or another program's, or its snapshot cannot be used.
     pub fn new(service: S, link: L, options: StreamServiceOptions) -> Result<Self, EngineError> {
         let mut fold = Fold::new(service, options.policy.clone()).on_event_stream();
         let publisher = PublisherOptions {
@@ -144,9 +147,9 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         let mut node_options = StreamNodeOptions { publisher: Some(publisher), ..StreamNodeOptions::default() };
         let mut dead_letters = DeadLetters::counting();
         let mut snapshot_sequence = 0;
+        let mut locked = None;
         if let Some(directory) = &options.directory {
-            private_folder::create(directory)
-                .map_err(EngineError::system(format!("making {}", directory.display())))?;
+            locked.insert(LockedDirectory::lock(StreamLayout::new(directory))?).check_owner(DirectoryOwner::Node)?;
             dead_letters = DeadLetters::open(directory, u64::MAX)?;
             if let Some((sequence, path)) = snapshot::list(&directory.join("snapshots"))?.pop() {
                 let identity = snapshot::identity_of(&path)?;
@@ -160,11 +163,22 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         if let Some(rules) = fold.fault_rules_to_write()? {
             fold.fault_rules = Some(rules);
         }
+        locked.as_ref().map_or(Ok(()), LockedDirectory::note_owner)?;
         let mut node = StreamNode::new(link, node_options);
         node.set_next_derived(fold.next_published);
         let waker = Waker::new().map_err(EngineError::system("making a waker"))?;
         let outputs = StreamOutputs { buffer: Vec::new(), queue: VecDeque::new(), dead_letters };
-        Ok(Self { fold, service: PhantomData, node, outputs, options, snapshots: None, snapshot_sequence, waker })
+        Ok(Self {
+            fold,
+            service: PhantomData,
+            node,
+            outputs,
+            options,
+            snapshots: None,
+            snapshot_sequence,
+            waker,
+            _directory: locked,
+        })
     }
 
     #[must_use]

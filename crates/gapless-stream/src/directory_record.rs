@@ -23,14 +23,14 @@ pub const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryRecord {
-    /// `stream`, `service`, `bus`, `relay` or `member`.
+    /// `stream`, `service`, `bus`, `relay`, `member` or `node`.
     pub kind: String,
     pub format: u32,
     /// Name and version of the last program started there.
     pub program: String,
 }
 
-const KINDS: [&str; 5] = ["stream", "service", "bus", "relay", "member"];
+const KINDS: [&str; 6] = ["stream", "service", "bus", "relay", "member", "node"];
 const CHECK: &str = "check ";
 
 const LENGTH_MAX: u64 = 64 << 10;

@@ -26,6 +26,8 @@ pub enum DirectoryOwner {
     Bus,
     Relay,
     Member,
+    /// Instance of a service on an event stream of others.
+    Node,
 }
 
 impl DirectoryOwner {
@@ -36,6 +38,7 @@ impl DirectoryOwner {
             Self::Bus => "bus",
             Self::Relay => "relay",
             Self::Member => "member",
+            Self::Node => "node",
         }
     }
 }
@@ -67,7 +70,10 @@ impl LockedDirectory {
     }
 
     /// Records the owner, after the contents were opened successfully.
-    pub(crate) fn note_owner(&self) -> Result<(), StreamError> {
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn note_owner(&self) -> Result<(), StreamError> {
         self.owner.map_or(Ok(()), |owner| DirectoryRecord::of(owner.kind()).write(&self.layout))
     }
 
@@ -118,6 +124,13 @@ impl LockedDirectory {
                 "this is a stream's directory: start its sequencer (`gapless stream sequencer`), and give the service a \
                  directory of its own",
             ),
+            DirectoryOwner::Node => self.stream_path().map_or(Ok(()), |path| {
+                refuse(
+                    path,
+                    "the directory has a stream of its own: start its program, and give the instance of a service on a stream of \
+                     others a directory of its own",
+                )
+            }),
             DirectoryOwner::Service | DirectoryOwner::Bus | DirectoryOwner::Relay | DirectoryOwner::Member => Ok(()),
         }
     }
@@ -127,6 +140,11 @@ impl LockedDirectory {
         [layout.state(), layout.outputs(), layout.snapshots()]
             .into_iter()
             .find(|path| path.exists() && !layout.origin().exists())
+    }
+
+    fn stream_path(&self) -> Option<PathBuf> {
+        let layout = &self.layout;
+        [layout.journal(), layout.state(), layout.outputs()].into_iter().find(|path| path.exists())
     }
 
     /// Snapshots and dead letters alone are no proof: they may belong to a service on a sequencer's stream, or without

@@ -284,6 +284,30 @@ fn halt_only_delays_publishing() {
     stream.stop().unwrap();
 }
 
+#[test]
+fn directory_has_one_instance() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let new = |name: &str| {
+        let mut options = StreamServiceOptions::new(TOKEN);
+        options.directory = Some(place.join(name));
+        StreamService::new(Adder::default(), link(place), options)
+    };
+    let refusal = |name: &str| new(name).err().expect("a refusal").to_string();
+    let first = new("a").unwrap();
+    let said = refusal("a");
+    assert!(said.contains("lock"), "{said}");
+    drop(first);
+    drop(new("a").unwrap());
+    EventStream::start(&options(place)).unwrap().stop().unwrap();
+    let said = refusal("stream");
+    assert!(said.contains("a directory of its own"), "{said}");
+    let mut options = options(place);
+    options.directory = Some(place.join("a"));
+    let said = EventStream::start(&options).err().expect("a refusal").to_string();
+    assert!(said.contains("node"), "{said}");
+}
+
 /// The stream takes nothing from the service while this instance ends, and forgets the messages that it was sent.
 fn outputs_outlive(end: impl FnOnce(AdderInstance)) {
     let place = tempfile::tempdir().unwrap();
