@@ -207,6 +207,8 @@ impl Life {
     pub fn end_start(&self, next: Result<Started, HostError>) {
         let mut state = self.state();
         match next {
+            // A stop has ended the wait for the next start: the last one was no failure.
+            Err(HostError::Stopped) => (state.phase, state.stopped_at) = (Phase::Stopped, state.last.released),
             Err(error) => {
                 let failure = HostError::StartAgain(Box::new(error));
                 (state.phase, state.failure) = (Phase::Failed, Some(Arc::new(failure)));

@@ -48,7 +48,9 @@ fn watch(life: &Life, mut start_again: StartAgain) {
             return;
         }
         let next = next_start(life, &mut start_again);
-        if let Err(error) = &next {
+        if let Err(error) = &next
+            && !matches!(error, HostError::Stopped)
+        {
             tracing::error!(%error, "the member does not start again");
         }
         life.end_start(next);
@@ -56,6 +58,7 @@ fn watch(life: &Life, mut start_again: StartAgain) {
 }
 
 /// Starts, and tries again while another program has an address, for at most [`ADDRESS_TIMEOUT`].
+/// [`HostError::Stopped`] if a stop ends that wait.
 fn next_start(life: &Life, start_again: &mut StartAgain) -> Result<Started, HostError> {
     let begun = Instant::now();
     loop {
@@ -69,7 +72,7 @@ fn next_start(life: &Life, start_again: &mut StartAgain) -> Result<Started, Host
         let waiting = Instant::now();
         while waiting.elapsed() < ATTEMPT_INTERVAL {
             if life.is_stop_asked_soon() {
-                return next;
+                return Err(HostError::Stopped);
             }
         }
     }
@@ -91,6 +94,7 @@ fn waits_for_address(error: &HostError) -> bool {
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
+    use crate::Phase;
     use gapless_cluster::ClusterError;
     use gapless_engine::state::{StateHandlers, StateService};
     use gapless_engine::store::Store;
@@ -126,6 +130,17 @@ mod tests {
     }
 
     #[test]
+    fn stop_of_waiting_start_is_clean() {
+        let life = Life::new(started(), true);
+        let released = life.status().released;
+        assert!(life.begin_start());
+        life.ask_stop();
+        life.end_start(attempts(&life, vec![failed(io::ErrorKind::AddrInUse)]).1);
+        assert_eq!(life.stop().unwrap(), released);
+        assert_eq!(life.status().phase, Phase::Stopped);
+    }
+
+    #[test]
     fn next_start_waits_for_its_address() {
         let life = Life::new(started(), true);
         let (count, next) = attempts(&life, vec![failed(io::ErrorKind::AddrInUse)]);
@@ -134,7 +149,7 @@ mod tests {
         assert_eq!((count, next.is_err()), (1, true), "no wait changes that");
         life.ask_stop();
         let (count, next) = attempts(&life, vec![failed(io::ErrorKind::AddrInUse)]);
-        assert_eq!((count, next.is_err()), (1, true), "a stop ends the wait");
+        assert!(count == 1 && matches!(next, Err(HostError::Stopped)), "a stop ends the wait");
         life.end();
     }
 }
