@@ -8,6 +8,7 @@ use gapless_client::node::NodeLink;
 use gapless_client::polled::MessageType;
 use gapless_engine::recovery::RecoverySummary;
 use gapless_engine::{EngineError, Service, StreamService};
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,6 +17,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const FRAMES_PER_POLL: usize = 256;
+/// Queries answered before the next poll, so that they do not keep the service from its stream.
+const QUERIES_PER_POLL: usize = 64;
 /// Longest sleep, and so the longest wait of a query and of a stop.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// Empty polls until the thread yields, and until it sleeps.
@@ -114,8 +117,14 @@ impl NodeHost {
         let of_thread = Arc::clone(&progress);
         let thread = std::thread::Builder::new().name("gapless-node".to_owned());
         let thread = thread.spawn(move || {
-            let run = || run(service, &of_thread, &waiting);
-            let ended = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("it panicked".into()));
+            let ended = match caught(|| poll_until_stopped(service, &of_thread, &waiting)) {
+                Ok(service) => {
+                    // A stop may take long, and answers no queries.
+                    drop(waiting);
+                    caught(|| service.stop())
+                }
+                Err(error) => Err(error),
+            };
             if let Err(error) = ended {
                 let failure = AgentFailure::new("service", error);
                 tracing::error!(%failure, "the service on a stream has stopped");
@@ -146,7 +155,7 @@ impl NodeHost {
     /// The service refuses or fails the query, or has ended.
     pub fn query(&self, query: NodeQuery) -> Result<Vec<u8>, QueryError> {
         let (answer, answered) = channel();
-        // The thread drops the sender at its end, after it has kept its failure.
+        // The thread drops the sender when it stops, or after it has kept its failure.
         let gone = || {
             let reason = self.failure().map_or_else(|| "the service has stopped".to_owned(), |error| error.to_string());
             QueryError::Unavailable { reason }
@@ -180,31 +189,36 @@ impl Drop for NodeHost {
     }
 }
 
-fn run(
+fn caught<T>(run: impl FnOnce() -> Result<T, EngineError>) -> Result<T, Box<dyn Error + Send + Sync>> {
+    catch_unwind(AssertUnwindSafe(run)).map_or_else(|_| Err("it panicked".into()), |ended| ended.map_err(Into::into))
+}
+
+fn poll_until_stopped(
     mut service: Box<dyn NodeService>,
     progress: &NodeProgress,
     queries: &Receiver<WaitingQuery>,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Box<dyn NodeService>, EngineError> {
     let mut empty = 0u32;
-    loop {
-        for WaitingQuery { query, answer } in queries.try_iter() {
+    // Pairs with the Release store of the stopping thread.
+    while !progress.is_stopped.load(Ordering::Acquire) {
+        let mut answered = 0;
+        for WaitingQuery { query, answer } in queries.try_iter().take(QUERIES_PER_POLL) {
             // The asking thread may be gone.
             let _ = answer.send(service.query(&query));
-        }
-        if progress.is_stopped.load(Ordering::Acquire) {
-            break;
+            answered += 1;
         }
         if service.poll()? > 0 {
             progress.update(&*service);
             empty = 0;
             continue;
         }
-        empty = empty.saturating_add(1);
+        // More queries may wait.
+        empty = if answered == QUERIES_PER_POLL { 0 } else { empty.saturating_add(1) };
         match empty {
             0..SPINS => std::hint::spin_loop(),
             SPINS..YIELDS => std::thread::yield_now(),
             _ => service.wait()?,
         }
     }
-    Ok(service.stop()?)
+    Ok(service)
 }

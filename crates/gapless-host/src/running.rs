@@ -152,7 +152,9 @@ impl<K> Running<K> {
         }
     }
 
-    /// Asks the service of a node, which no client can reach; answered within 20 ms, after the last handled frame.
+    /// Asks the service of a node, which no client can reach. It answers between two polls, after the last handled frame:
+    /// within 20 ms if the node is idle, later by its handlers for at most 256 frames, by 64 other queries, and by the
+    /// encoding of a snapshot.
     ///
     /// # Errors
     /// As for the query of a client; [`QueryError::Unavailable`] after the end, and elsewhere, where clients ask.
