@@ -7,6 +7,7 @@ use crate::message::Message;
 use crate::request::Request;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::OnceLock;
 
 /// Asks for the types of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, crate::Message)]
@@ -115,24 +116,33 @@ fn truncated(mut shape: String) -> String {
 
 /// Requests of a service.
 #[derive(Clone, Default)]
-pub struct RequestDescriptions(Vec<(Describe, fn() -> RequestDescription)>);
+pub struct RequestDescriptions(Vec<KnownRequest>);
+
+#[derive(Clone)]
+struct KnownRequest {
+    describe: Describe,
+    make: fn() -> RequestDescription,
+    /// Made at the first question: the shapes of all versions take long.
+    made: OnceLock<RequestDescription>,
+}
 
 impl RequestDescriptions {
     pub fn add<R: Request>(&mut self, kind: RequestKind) {
         let key = crate::contract::name_key(R::TYPE_NAME);
-        self.0.push((Describe { kind, key }, RequestDescription::of::<R>));
+        let (describe, make) = (Describe { kind, key }, RequestDescription::of::<R>);
+        self.0.push(KnownRequest { describe, make, made: OnceLock::new() });
     }
 
     #[must_use]
     pub fn find(&self, describe: Describe) -> Described {
-        let found = self.0.iter().find(|(known, _)| *known == describe);
-        Described { request: found.map(|(_, of)| of()) }
+        let found = self.0.iter().find(|known| known.describe == describe);
+        Described { request: found.map(|known| known.made.get_or_init(known.make).clone()) }
     }
 }
 
 impl fmt::Debug for RequestDescriptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|(describe, _)| describe)).finish()
+        f.debug_list().entries(self.0.iter().map(|known| known.describe)).finish()
     }
 }
 
