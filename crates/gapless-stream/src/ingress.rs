@@ -538,7 +538,6 @@ fn stamp_in_place(
 }
 
 /// Flags of the sequencer for a typed frame. Out of line, for the sake of the other frames' path.
-#[cold]
 #[inline(never)]
 fn typed_flags(handled: Option<&HandledCommands>, first: &Frame<'_>) -> u16 {
     handled.map_or(0, |handled| handled.flags_for(first))
