@@ -132,7 +132,7 @@ pub(crate) fn log_interrupted_query(directory: &Path, service: &dyn ErasedServic
     if is_repeated {
         tracing::error!(
             query = name,
-            "two processes in a row ended without an error while they answered this query. Correct its handler, or end the              client that asks again after each start"
+            "two processes in a row ended without an error while they answered this query. Correct its handler, or end the client that asks again after each start"
         );
     } else {
         tracing::info!(query = name, "the previous process ended while it answered this query");
