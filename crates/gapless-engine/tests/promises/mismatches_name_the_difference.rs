@@ -1,15 +1,16 @@
 //! A request that the service does not handle ends with the names, the versions and the first difference of the types.
 //! The client asks only then.
 
+use crate::replicas::Cluster;
 use gapless_agent::block_on::block_on;
 use gapless_client::polled::ClientOptions;
 use gapless_client::shared::CallOptions;
-use gapless_client::{CallError, Client, ClientError, QueryError, blocking};
+use gapless_client::{CallError, Client, ClientError, PolledClient, QueryError, blocking};
 use gapless_engine::state::{StateHandlers, StateService};
 use gapless_engine::store::{Counter, Store};
 use gapless_engine::{Context, Handlers, Service, ServiceHost, ServiceHostOptions};
-use gapless_message::request_description::RequestKind;
-use gapless_message::{Message, NoRefusal, Request};
+use gapless_message::request_description::{Describe, RequestKind};
+use gapless_message::{Message, NoRefusal, Request, contract};
 use gapless_testkit::wait::PATIENCE;
 use serde::{Deserialize, Serialize};
 
@@ -270,4 +271,20 @@ fn replicated_state_names_the_difference() {
     assert!(difference.starts_with("in the request, Book.seat is u64 at the client"), "{difference}");
     assert_eq!(client.call(Book { seat: 1, name: String::new() }), Ok(1));
     host.stop().unwrap();
+}
+
+#[test]
+fn followers_describe_their_types() {
+    let mut cluster = Cluster::new(3, "");
+    (1..=3).for_each(|member| cluster.start(member, Hall::default()).unwrap());
+    cluster.leader();
+    for socket in cluster.sockets() {
+        let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+        let mut client = PolledClient::connect(&socket, options).unwrap();
+        let describe = Describe { kind: RequestKind::Command, key: contract::name_key("Book") };
+        let described = client.query_request(&describe, PATIENCE).unwrap().unwrap().request.unwrap();
+        assert_eq!((described.name.as_str(), described.request.len()), ("Book", 2));
+        let other = client.query_request(&refusing::Booked, PATIENCE).unwrap_err();
+        assert!(matches!(&other, QueryError::Mismatch { .. }), "{other}");
+    }
 }

@@ -125,3 +125,24 @@ fn mark_of(frame: &Frame<'_>) -> Option<String> {
 fn schema_and_template(frame: &Frame<'_>) -> (u32, u32) {
     (frame.schema() >> 16, frame.schema() & 0xffff)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_wire::{Encoding, FrameHeader, FrameWriter, HEADER_LENGTH};
+
+    #[test]
+    fn unhandled_command_is_marked() {
+        for (flag, is_marked) in [(0, false), (UNHANDLED_FLAG, true)] {
+            let mut bytes = vec![0; HEADER_LENGTH];
+            let flags = Encoding::Postcard.flags() | flag;
+            let header = FrameHeader { kind: Kind::Command, sequence: 7, flags, ..FrameHeader::default() };
+            FrameWriter::new(&mut bytes).finish(&header, 0);
+            let frame = Frame::parse(&bytes).expect("it is a frame");
+            let [text, json] = [false, true].map(|json| FrameForm { json, payload: false }.line(&frame));
+            assert_eq!(text.ends_with(" bytes unhandled"), is_marked, "{text}");
+            assert_eq!(json.contains("\"unhandled\":true"), is_marked, "{json}");
+            assert!(json.contains("\"encoding\":\"postcard\""), "{json}");
+        }
+    }
+}

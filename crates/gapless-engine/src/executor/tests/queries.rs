@@ -8,7 +8,8 @@ use crate::state::transaction_applier::TransactionApplier;
 use crate::state::{StateHandlers, StateService, factory_of};
 use crate::store::{Store, StoreLimits};
 use gapless_agent::monotonic::monotonic_ns;
-use gapless_message::{NoRefusal, contract};
+use gapless_message::request_description::{Describe, RequestKind};
+use gapless_message::{Message, NoRefusal, contract};
 use gapless_stream::Sequencer;
 use gapless_stream::messages::QueryMessage;
 use gapless_stream::sequencer::SequencerRules;
@@ -62,6 +63,33 @@ impl TestExecutor {
         }
         self.replies.release();
         answers
+    }
+
+    /// Name of the described request, read from the ring; `None` before the answer.
+    fn describe(&mut self, life: &Arc<()>, number: u64) -> Option<String> {
+        let describe = Describe { kind: RequestKind::Query, key: contract::name_key("AskBytes") };
+        let mut payload = Vec::new();
+        contract::encode_request(&describe, &mut payload).unwrap();
+        let query = QueryMessage {
+            connection: PUBLISHER,
+            publisher: Arc::downgrade(life),
+            number,
+            after: 0,
+            wait_ns_max: 1000,
+            schema: contract::name_key(Describe::TYPE_NAME),
+            encoding: Encoding::Postcard,
+            payload,
+        };
+        self.from_sequencer.push(ResponderMessage::Query(Box::new(query))).unwrap();
+        self.poll(0);
+        let length = self.replies.next_length().unwrap()?;
+        let mut bytes = vec![0; aligned_length(length)];
+        self.replies.copy(&mut bytes);
+        self.replies.advance(length);
+        self.replies.release();
+        let frame = Frame::parse(&bytes).unwrap();
+        assert_eq!(frame.session_seq(), number);
+        Some(contract::decode_answer::<Describe>(frame.payload()).unwrap().unwrap().request.unwrap().name)
     }
 
     fn query_counts(&self) -> (u64, u64) {
@@ -318,6 +346,17 @@ fn wait_for_release_ends() {
     world.poll(0);
     assert_eq!(world.answered(1), [1]);
     assert_eq!((world.answers(9), world.query_counts().1), (vec![answer(301, 2, 6)], 0));
+}
+
+/// Neither lent to the leader's handlers, nor after the lead is lost.
+#[test]
+fn description_needs_no_state() {
+    let ((mut world, mut handlers), life) = (leading(), Arc::new(()));
+    assert_eq!(world.describe(&life, 1).as_deref(), Some("AskBytes"));
+    world.run(&mut handlers);
+    handlers.follow(2);
+    assert_eq!(world.describe(&life, 2).as_deref(), Some("AskBytes"));
+    assert_eq!(world.query_counts(), (2, 0));
 }
 
 /// More than are lent at once, for a client whose ring takes few answers.
