@@ -36,4 +36,4 @@ pub use host::Host;
 pub use program::Aggregates;
 pub use program::Services;
 pub use running::Running;
-pub use status::{Phase, Role, Status};
+pub use status::{NodeStatus, Phase, Role, Status};

@@ -2,6 +2,7 @@
 //! between frames.
 
 use crate::HostError;
+use crate::status::NodeStatus;
 use gapless_agent::AgentFailure;
 use gapless_client::QueryError;
 use gapless_client::node::NodeLink;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const FRAMES_PER_POLL: usize = 256;
 /// Queries answered before the next poll, so that they do not keep the service from its stream.
@@ -24,6 +25,10 @@ const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// Empty polls until the thread yields, and until it sleeps.
 const SPINS: u32 = 2_000;
 const YIELDS: u32 = 2_200;
+/// Polls of a busy node between two updates of its status.
+const POLLS_PER_STATUS: u32 = 64;
+/// Most waits are over by then.
+const REPORTED_WAIT_MIN: Duration = Duration::from_secs(1);
 
 /// A service of any type on its node.
 pub(crate) trait NodeService: Send {
@@ -33,6 +38,8 @@ pub(crate) trait NodeService: Send {
     fn last_sequence(&self) -> u64;
     fn snapshot_sequence(&self) -> u64;
     fn dead_letter_count(&self) -> u64;
+    fn released_sequence(&self) -> u64;
+    fn status(&self) -> NodeStatus;
     fn stop(self: Box<Self>) -> Result<(), EngineError>;
 }
 
@@ -63,6 +70,15 @@ impl<S: Service, L: NodeLink> NodeService for StreamService<S, L> {
         Self::dead_letter_count(self)
     }
 
+    fn released_sequence(&self) -> u64 {
+        self.node().released_sequence()
+    }
+
+    fn status(&self) -> NodeStatus {
+        let node = self.node();
+        NodeStatus { state: node.state(), in_flight: node.in_flight(), waits_for: node.waits_for() }
+    }
+
     fn stop(self: Box<Self>) -> Result<(), EngineError> {
         Self::stop(*self)
     }
@@ -78,15 +94,42 @@ struct WaitingQuery {
     answer: Sender<Result<Vec<u8>, QueryError>>,
 }
 
-#[derive(Default)]
 struct NodeProgress {
     is_stopped: AtomicBool,
+    released: AtomicU64,
+    status: Mutex<NodeStatus>,
     handled: AtomicU64,
     dead_letters: AtomicU64,
     failure: Mutex<Option<AgentFailure>>,
 }
 
 impl NodeProgress {
+    fn of(service: &dyn NodeService) -> Self {
+        let progress = Self {
+            is_stopped: AtomicBool::new(false),
+            released: AtomicU64::new(0),
+            status: Mutex::new(NodeStatus { waits_for: None, ..service.status() }),
+            handled: AtomicU64::new(0),
+            dead_letters: AtomicU64::new(0),
+            failure: Mutex::new(None),
+        };
+        progress.update(service);
+        progress
+    }
+
+    /// `waits_since`: begin of the present wait.
+    fn update_status(&self, service: &dyn NodeService, waits_since: &mut Option<Instant>) {
+        let mut status = service.status();
+        match status.waits_for {
+            None => *waits_since = None,
+            Some(_) if waits_since.get_or_insert_with(Instant::now).elapsed() >= REPORTED_WAIT_MIN => {}
+            Some(_) => status.waits_for = None,
+        }
+        // Relaxed: a number for reports.
+        self.released.store(service.released_sequence(), Ordering::Relaxed);
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+
     fn update(&self, service: &dyn NodeService) {
         // Relaxed: numbers for reports.
         self.handled.store(service.last_sequence(), Ordering::Relaxed);
@@ -110,8 +153,7 @@ impl NodeHost {
     /// # Errors
     /// No thread can be started.
     pub fn start(service: Box<dyn NodeService>) -> Result<Self, HostError> {
-        let progress = Arc::<NodeProgress>::default();
-        progress.update(&*service);
+        let progress = Arc::new(NodeProgress::of(&*service));
         let snapshot_sequence = service.snapshot_sequence();
         let (queries, waiting) = channel();
         let of_thread = Arc::clone(&progress);
@@ -140,6 +182,14 @@ impl NodeHost {
 
     pub fn handled(&self) -> u64 {
         self.progress.handled.load(Ordering::Relaxed)
+    }
+
+    pub fn released(&self) -> u64 {
+        self.progress.released.load(Ordering::Relaxed)
+    }
+
+    pub fn status(&self) -> NodeStatus {
+        self.progress.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub fn dead_letter_count(&self) -> u64 {
@@ -198,7 +248,7 @@ fn poll_until_stopped(
     progress: &NodeProgress,
     queries: &Receiver<WaitingQuery>,
 ) -> Result<Box<dyn NodeService>, EngineError> {
-    let mut empty = 0u32;
+    let (mut empty, mut busy, mut waits_since) = (0u32, 0u32, None);
     // Pairs with the Release store of the stopping thread.
     while !progress.is_stopped.load(Ordering::Acquire) {
         let mut answered = 0;
@@ -210,6 +260,10 @@ fn poll_until_stopped(
         if service.poll()? > 0 {
             progress.update(&*service);
             empty = 0;
+            busy = busy.wrapping_add(1);
+            if busy.is_multiple_of(POLLS_PER_STATUS) {
+                progress.update_status(&*service, &mut waits_since);
+            }
             continue;
         }
         // More queries may wait.
@@ -217,7 +271,10 @@ fn poll_until_stopped(
         match empty {
             0..SPINS => std::hint::spin_loop(),
             SPINS..YIELDS => std::thread::yield_now(),
-            _ => service.wait()?,
+            _ => {
+                progress.update_status(&*service, &mut waits_since);
+                service.wait()?;
+            }
         }
     }
     Ok(service)

@@ -115,6 +115,7 @@ impl Started {
             recovered: Default::default(),
             dead_letters: 0,
             state_hash: None,
+            node: None,
             starts,
             failure: None,
         };
@@ -142,7 +143,8 @@ impl Started {
                 (status.role, status.recovered, status.dead_letters) =
                     (Role::Node, node.recovered(), node.dead_letter_count());
                 status.handled = node.handled();
-                status.released = status.handled;
+                status.released = node.released().max(status.handled);
+                status.node = Some(node.status());
             }
         }
         status

@@ -1,5 +1,6 @@
 //! [`Status`]: phase, role and sequences of a host.
 
+use gapless_client::node::NodeState;
 use gapless_engine::recovery::RecoverySummary;
 use gapless_transport::Tier;
 
@@ -27,6 +28,16 @@ pub enum Role {
     Node,
 }
 
+/// State of a node and its stream, at most 20 ms older than its last poll.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStatus {
+    pub state: NodeState,
+    /// Published messages that are not known to be in the stream.
+    pub in_flight: usize,
+    /// Peer that the node has waited for longer than a second, with the reason as far as known.
+    pub waits_for: Option<String>,
+}
+
 /// State of a host; after its end the last one known. Role and leader of a member are up to 20 ms old.
 #[derive(Clone, Debug)]
 pub struct Status {
@@ -36,7 +47,7 @@ pub struct Status {
     pub leader: Option<u64>,
     /// `memory` on a node; its stream's status has the tier.
     pub tier: Tier,
-    /// Last sequence that has reached the tier; on a node that it has handled.
+    /// Last sequence that has reached the tier; on a node the last one that it knows of.
     pub released: u64,
     /// Last sequence that the program has handled; 0 on a witness.
     pub handled: u64,
@@ -46,6 +57,8 @@ pub struct Status {
     pub dead_letters: u64,
     /// Hash of a replicated state after `handled`, equal on all members there.
     pub state_hash: Option<u64>,
+    /// `None` but on a node.
+    pub node: Option<NodeStatus>,
     /// Starts since [`Host::start`](crate::Host::start), itself included.
     pub starts: u64,
     /// Reason of [`Phase::Failed`].

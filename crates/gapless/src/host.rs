@@ -114,4 +114,4 @@
 
 #[cfg(feature = "cqrs")]
 pub use gapless_host::Aggregates;
-pub use gapless_host::{Host, HostError, Phase, Role, Running, Services, Status};
+pub use gapless_host::{Host, HostError, NodeStatus, Phase, Role, Running, Services, Status};

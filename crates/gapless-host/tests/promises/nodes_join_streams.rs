@@ -3,10 +3,10 @@
 
 use crate::programs::{Calls, PATIENCE, model};
 use gapless_client::QueryError;
-use gapless_client::node::{AnyLink, NodeEvent, StreamNode};
+use gapless_client::node::{AnyLink, NodeEvent, NodeState, StreamNode};
 use gapless_client::{ClientOptions, StreamConfig};
 use gapless_engine::Context;
-use gapless_host::{Host, HostError, Phase, Role, Running};
+use gapless_host::{Host, HostError, NodeStatus, Phase, Role, Running};
 use gapless_message::{Message, State};
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
@@ -169,9 +169,16 @@ fn node_starts_before_its_stream() {
     assert_eq!((host.status().phase, host.status().handled), (Phase::Running, 0));
     let early = host.query(&AskSum { orders_min: 1 });
     assert!(matches!(early, Err(QueryError::Refused(TooEarly { orders: 0 }))), "{early:?}");
+    let status = || host.status().node.expect("the status of a node");
+    until("its status says what it waits for", || status().waits_for.is_some());
+    let waiting = status();
+    assert!(waiting.waits_for.as_ref().is_some_and(|peer| peer.contains("no sequencer answers")), "{waiting:?}");
+    assert_eq!((waiting.state, waiting.in_flight), (NodeState::Connecting, 0));
     exchange.open();
     let mut node = exchange.node();
     assert_eq!(totals(&mut node, 5..=5, 1), [Total { orders: 1, sum: 5 }]);
+    let is_settled = NodeStatus { state: NodeState::Live, in_flight: 0, waits_for: None };
+    until("it has nothing in flight", || status() == is_settled && host.status().released >= 2);
     host.stop().unwrap();
 }
 
