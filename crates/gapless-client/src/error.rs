@@ -224,7 +224,7 @@ pub enum ClientError {
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError<Refusal = NoRefusal> {
     /// The service has refused the query. Read the refusal.
-    #[error("the service refused the query")]
+    #[error("the service refused the query: {0:?}")]
     Refused(Refusal),
     /// The service has not handled the awaited frame in time. Ask again, or wait longer.
     #[error("the query waits for sequence {wanted}, and the service has handled {handled}; ask again")]

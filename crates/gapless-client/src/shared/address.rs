@@ -59,7 +59,11 @@ fn parse_part(part: &str, is_alone: bool, is_tcp: &mut bool) -> Result<PathBuf, 
     if let Some(rest) = place.strip_prefix(TCP_PREFIX) {
         return refuse(format!("{part}: write {TCP}{rest}"));
     }
-    Ok(socket_of(Path::new(place), is_alone))
+    let path = Path::new(place);
+    if path.is_file() {
+        return refuse(format!("{part}: a file; the directory or the socket of a service or a member is expected"));
+    }
+    Ok(socket_of(path, is_alone))
 }
 
 /// A directory's socket for clients of a service, or else for nodes, as members of a cluster have it. If it has neither
@@ -106,6 +110,7 @@ mod tests {
     fn bad_addresses_are_refused() {
         for (address, part) in [
             ("", "an empty part"),
+            ("Cargo.toml", "a file; the directory or the socket"),
             ("a,,b", "an empty part"),
             ("tcp://", "an empty part"),
             ("tls://a:9200", "not encrypted yet"),

@@ -8,7 +8,7 @@ use gapless_wire::control::RefusalCode;
 #[non_exhaustive]
 pub enum CallError<Refusal> {
     /// No effect, for a reason of the service. Read the refusal.
-    #[error("the service refused the command")]
+    #[error("the service refused the command: {0:?}")]
     Refused(Refusal),
     /// No effect: the command was never sent. Retry it.
     #[error("the command was not sent: {reason}")]

@@ -34,7 +34,8 @@ impl Connect {
         self
     }
 
-    /// Limit of connecting, and of each call; by default 5 s.
+    /// Limit of each call, and of connecting to members that do not answer; by default 5 s. If no member listens,
+    /// connecting fails at once.
     pub const fn within(mut self, limit: Duration) -> Self {
         self.calls.within = limit;
         self.connection.timeout = if limit.as_secs() < FOREVER.as_secs() { limit } else { FOREVER };
