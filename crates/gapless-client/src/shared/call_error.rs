@@ -4,6 +4,17 @@ use crate::CommandNumber;
 use gapless_wire::control::RefusalCode;
 
 /// The end of a command that has no reply. `Refusal` is the service's own type.
+///
+/// Statuses for a web front:
+///
+/// | error | status |
+/// |---|---|
+/// | `Refused` | 409, or what the refusal means |
+/// | `NotSent`, `Busy` | 503 with `Retry-After` |
+/// | `Invalid`, `Failed` | 500 |
+/// | `Mismatch` | 502: one side is about to be replaced |
+/// | `Unknown`, `Pending` | 504: the caller looks before it tries again |
+/// | `Done` | 202 |
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError<Refusal> {
