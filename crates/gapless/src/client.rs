@@ -60,5 +60,4 @@ pub use gapless_log::LogError;
 pub use gapless_message::request_description::RequestKind;
 pub use gapless_transport::RingSizes;
 pub use gapless_transport::credentials::Credentials;
-pub use gapless_transport::token::random_token;
 pub use gapless_wire::control::{Refusal, RefusalCode};

@@ -2,7 +2,7 @@
 
 pub use crate::client::{
     CallError, Client, ClientError, ClientOptions, Incoming, MessageType, Outcome, OwnedReply, PolledClient,
-    QueryError, Reply, SavedSession, SessionKey, blocking, random_token,
+    QueryError, Reply, SavedSession, SessionKey, blocking,
 };
 #[cfg(feature = "cluster")]
 pub use crate::cluster::ClusterConfig;
@@ -18,4 +18,5 @@ pub use crate::stream::{
     AnyLink, Encoding, EventStream, EventStreamOptions, NodeEvent, NodeState, SharedMemoryLink, SharedMemoryOptions,
     Start, StreamConfig, StreamError, StreamNode, StreamNodeOptions, Tier,
 };
+pub use gapless_transport::token::random_token;
 pub use std::time::Duration;
