@@ -12,7 +12,7 @@ use std::time::Duration;
 impl PolledClient {
     /// Opens the session of `token`, or finds it again: the same token names the same session, also for a restarted
     /// process. `window_messages` (1..=64) commands may be in flight. If the service has lost the session
-    /// ([`Incoming::SessionLost`]), this opens a new one, with another key.
+    /// ([`SessionLost`](super::Incoming::SessionLost)), this opens a new one, with another key.
     ///
     /// # Errors
     /// A token of 0 or a window out of range; no answer in time; the service is gone.
@@ -49,7 +49,7 @@ impl PolledClient {
         Ok(key)
     }
 
-    /// Like [`PolledClient::open_session`], without waiting: the session can be used after [`Incoming::Opened`]. Many
+    /// Like [`PolledClient::open_session`], without waiting: the session can be used after [`Opened`](super::Incoming::Opened). Many
     /// sessions take one round trip.
     ///
     /// # Errors
