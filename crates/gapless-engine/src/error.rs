@@ -47,7 +47,7 @@ pub enum EngineError {
     Restore { directory: PathBuf, reason: String },
     #[error(
         "the frames {first} to {last} must be replayed, but another program has handled them: different handlers would \
-         change history. Start that program and stop it in order, so that a snapshot covers them; then start this one; \
+         change history. Start that program and stop it cleanly, so that a snapshot covers them; then start this one; \
          or let the policy warn (OnOtherProgram::Warn)"
     )]
     OtherProgram {
@@ -57,7 +57,7 @@ pub enum EngineError {
     },
     #[error(
         "a replay of the frames {first} to {last} gives other outputs than recorded in {path}, from {place} on: the \
-         handlers have changed, or are not deterministic. Start the program that handled them and stop it in order, so \
+         handlers have changed, or are not deterministic. Start the program that handled them and stop it cleanly, so \
          that a snapshot covers them; then start this one; or let the policy accept it (OnOtherOutputs::Warn) until a \
          snapshot covers them"
     )]

@@ -120,7 +120,7 @@ fn check_user(layout: &StreamLayout) -> Result<(), String> {
 fn handled(layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<Option<String>, EngineError> {
     if RecordedOutputs::read(layout.root(), identity)?.has(sequence) {
         let why = "it was handled, and its outputs are recorded: clients may have its reply. Start the program that has handled \
-                   it, stop it in order, so that a snapshot covers it, and start the new one then";
+                   it, stop it cleanly, so that a snapshot covers it, and start the new one then";
         return Ok(Some(why.to_owned()));
     }
     // The outputs of the last second may not be recorded.

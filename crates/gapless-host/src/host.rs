@@ -132,8 +132,9 @@ impl Host {
         Self { place, options: HostOptions::default(), program: () }
     }
 
-    /// Runs an event-sourced service with a derived state. `initial` is the state of a new stream; a later start
-    /// continues with the stream's.
+    /// Runs an event-sourced service with a derived state. `initial` is the state before the first frame: give an equal
+    /// one at each start, because a replay without a snapshot begins with it. What a configuration may change belongs
+    /// into a command.
     pub fn service<S: Service + State>(self, initial: S) -> Host<Services> {
         self.running(Services(Box::new(FromInitial::new(initial))))
     }

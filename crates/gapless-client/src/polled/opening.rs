@@ -49,8 +49,8 @@ impl PolledClient {
         Ok(key)
     }
 
-    /// Like [`PolledClient::open_session`], without waiting: the session can be used after [`Opened`](super::Incoming::Opened). Many
-    /// sessions take one round trip.
+    /// Like [`PolledClient::open_session`], without waiting: the session can be used after
+    /// [`Opened`](super::Incoming::Opened). Many sessions take one round trip.
     ///
     /// # Errors
     /// A token of 0 or a window out of range; the ring is full; the service is gone. A later poll gives

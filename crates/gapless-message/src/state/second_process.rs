@@ -21,8 +21,8 @@ const DIFFERS: &str = "differs at ";
 /// Calls so far, by the name of their thread.
 static CALLS: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 
-/// Same as [`check`], in this process and in a second one, which has other hash seeds and addresses: a test of each
-/// service's state. Starts this program again: with the name of the test, whose thread calls this, or with the arguments
+/// Checks that the state restored from a snapshot has an equal snapshot, and that a second process, which has other hash
+/// seeds and addresses, writes the same bytes: a test of each service's state. Starts this program again: with the name of the test, whose thread calls this, or with the arguments
 /// of this process if its main thread does. Everything before the call runs a second time, the call itself ends the
 /// second process.
 ///
