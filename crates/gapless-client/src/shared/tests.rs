@@ -1,5 +1,6 @@
 //! A client over rings whose other ends the test holds: rings without room, and the end of the helper.
 
+mod faults;
 mod notices;
 mod outcomes;
 mod reconnecting;
@@ -43,6 +44,10 @@ struct FakeService {
     taken: Vec<(Kind, u64, u64)>,
     /// Awaited sequence of each query, which gets no answer.
     queries: Vec<u64>,
+    /// Replies of the commands that are not committed yet.
+    held: Vec<(FrameHeader, u64)>,
+    /// Nothing reaches the client.
+    is_gone: bool,
 }
 
 /// Sessions of a service, which outlive its connections.
@@ -56,6 +61,22 @@ struct Sessions {
     is_mute: bool,
     /// Frames that were ignored because it is mute.
     ignored: usize,
+    /// Commands are not committed.
+    holds: bool,
+    /// First 8 bytes of each command that was longer, in the order of the effects.
+    effects: Vec<u64>,
+}
+
+/// Place of a command in its session.
+enum Place {
+    New,
+    Earlier,
+    Gap {
+        next: u64,
+    },
+    UnknownSession,
+    /// The service is mute.
+    Ignored,
 }
 
 impl Sessions {
@@ -71,13 +92,20 @@ impl Sessions {
         Some(opened)
     }
 
-    fn knows(&self, session: u64) -> bool {
-        self.open.values().any(|(id, _)| *id == session)
-    }
-
-    fn took(&mut self, session: u64, number: u64) {
-        let taken = self.open.values_mut().find(|(id, next)| *id == session && *next == number);
-        taken.into_iter().for_each(|(_, next)| *next += 1);
+    fn take(&mut self, session: u64, number: u64) -> Place {
+        if self.is_mute {
+            self.ignored += 1;
+            return Place::Ignored;
+        }
+        match self.open.values_mut().find(|(id, _)| *id == session) {
+            Some((_, next)) if *next == number => {
+                *next += 1;
+                Place::New
+            }
+            Some((_, next)) if number > *next => Place::Gap { next: *next },
+            Some(_) => Place::Earlier,
+            None => Place::UnknownSession,
+        }
     }
 }
 
@@ -120,12 +148,25 @@ impl FakeService {
         let link = PublisherLink::of_rings(welcome, writer, reader).unwrap();
         let wake = rustix::io::fcntl_dupfd_cloexec(&link.wake_publisher, 0).unwrap();
         let sessions = Arc::clone(sessions);
-        let service = Self { commands, replies, wake, sessions, sequence: 0, taken: Vec::new(), queries: Vec::new() };
+        let service = Self {
+            commands,
+            replies,
+            wake,
+            sessions,
+            sequence: 0,
+            taken: Vec::new(),
+            queries: Vec::new(),
+            held: Vec::new(),
+            is_gone: false,
+        };
         (link, service)
     }
 
     /// Takes one frame; `false` without any.
     fn take(&mut self) -> bool {
+        if !self.sessions.lock().unwrap().holds {
+            std::mem::take(&mut self.held).into_iter().for_each(|(header, reply)| self.reply(&header, reply));
+        }
         let Some(length) = self.commands.next_length().unwrap() else { return false };
         let mut bytes = vec![0; aligned_length(length)];
         self.commands.copy(&mut bytes);
@@ -141,41 +182,60 @@ impl FakeService {
                 let SessionOpen { token, notices_seen, .. } = SessionOpen::from_bytes(frame.payload()).unwrap();
                 let opened = self.sessions.lock().unwrap().open(token);
                 let Some((session, next_session_seq)) = opened else {
-                    let mut payload = [0; 32];
-                    let refusal = Refusal { code: RefusalCode::Limit, detail: token as u64, text: "too many" };
-                    let length = refusal.write_to(&mut payload);
-                    self.say(&FrameHeader { flags: REFUSED_FLAG, sequence: 0, ..header }, &payload[..length]);
+                    self.refuse(RefusalCode::Limit, token as u64, &FrameHeader { sequence: 0, ..header });
                     return true;
                 };
                 let opened = SessionOpened { token, next_session_seq, notices_acknowledged: notices_seen };
                 self.say(&FrameHeader { session, ..header }, &opened.to_bytes());
             }
             Kind::Query => self.queries.push(frame.sequence()),
-            _ if self.sessions.lock().unwrap().is_mute => self.sessions.lock().unwrap().ignored += 1,
-            _ if !self.sessions.lock().unwrap().knows(frame.session()) => {
-                let mut payload = [0; 32];
-                let refusal = Refusal { code: RefusalCode::SessionUnknown, detail: 0, text: "unknown" };
-                let length = refusal.write_to(&mut payload);
-                let (session, session_seq) = (frame.session(), frame.session_seq());
-                let header = FrameHeader { flags: REFUSED_FLAG, session, session_seq, ..header };
-                self.say(&header, &payload[..length]);
-            }
             kind => {
-                self.taken.push((kind, frame.session(), frame.session_seq()));
-                self.sessions.lock().unwrap().took(frame.session(), frame.session_seq());
                 let (session, session_seq) = (frame.session(), frame.session_seq());
-                // An empty command asks for a reply.
-                if kind == Kind::Command && frame.payload().is_empty() {
-                    self.reply(&FrameHeader { session, session_seq, ..header }, 0);
-                } else if kind == Kind::Command {
-                    let Bytes(bytes) = Bytes::decode(contract::split_request(frame.payload()).unwrap().1).unwrap();
-                    self.reply(&FrameHeader { session, session_seq, ..header }, bytes.len() as u64);
-                } else if kind == Kind::Acknowledge {
-                    self.say(&FrameHeader { session, session_seq, ..header }, &[]);
+                let header = FrameHeader { session, session_seq, ..header };
+                let place = self.sessions.lock().unwrap().take(session, session_seq);
+                match place {
+                    Place::Ignored => {}
+                    Place::UnknownSession => self.refuse(RefusalCode::SessionUnknown, 0, &header),
+                    Place::Gap { next } => self.refuse(RefusalCode::Gap, next, &header),
+                    Place::New | Place::Earlier => {
+                        self.taken.push((kind, session, session_seq));
+                        match kind {
+                            Kind::Command => self.take_command(&frame, matches!(place, Place::New), &header),
+                            Kind::Acknowledge => self.say(&header, &[]),
+                            _ => {}
+                        }
+                    }
                 }
             }
         }
         true
+    }
+
+    fn take_command(&mut self, frame: &Frame<'_>, is_new: bool, header: &FrameHeader) {
+        // An empty command asks for a reply.
+        let bytes = match frame.payload() {
+            [] => Vec::new(),
+            request => Bytes::decode(contract::split_request(request).unwrap().1).unwrap().0,
+        };
+        let mut sessions = self.sessions.lock().unwrap();
+        if is_new && let Some((name, [_, ..])) = bytes.split_first_chunk() {
+            sessions.effects.push(u64::from_le_bytes(*name));
+        }
+        let (holds, reply) = (sessions.holds && is_new, bytes.len() as u64);
+        drop(sessions);
+        let is_held =
+            |(held, _): &(FrameHeader, u64)| (held.session, held.session_seq) == (header.session, header.session_seq);
+        if holds {
+            self.held.push((*header, reply));
+        } else if !self.held.iter().any(is_held) {
+            self.reply(header, reply);
+        }
+    }
+
+    fn refuse(&mut self, code: RefusalCode, detail: u64, header: &FrameHeader) {
+        let mut payload = [0; 32];
+        let length = Refusal { code, detail, text: "refused" }.write_to(&mut payload);
+        self.say(&FrameHeader { flags: REFUSED_FLAG, ..*header }, &payload[..length]);
     }
 
     fn reply(&mut self, header: &FrameHeader, reply: u64) {
@@ -188,6 +248,9 @@ impl FakeService {
     }
 
     fn say(&mut self, header: &FrameHeader, payload: &[u8]) {
+        if self.is_gone {
+            return;
+        }
         let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
         let mut writer = FrameWriter::new(&mut bytes);
         writer.payload_mut()[..payload.len()].copy_from_slice(payload);

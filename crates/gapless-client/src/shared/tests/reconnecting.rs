@@ -24,6 +24,16 @@ struct State {
     connections: Vec<FakeService>,
 }
 
+impl State {
+    fn disconnect(&mut self) {
+        let last = self.connections.last_mut().unwrap();
+        let closed = ring::create(&MemoryKind::Anonymous, 4_096, IDENTITY).unwrap().0;
+        drop(std::mem::replace(&mut last.replies, closed));
+        last.is_gone = true;
+        wake_fd::signal(&last.wake);
+    }
+}
+
 impl Server {
     pub fn start(ring_bytes: usize) -> Self {
         let state =
@@ -62,18 +72,17 @@ impl Server {
 
     /// Ends the connection, which the client has not noticed yet.
     pub fn disconnect(&self) {
-        let mut state = self.state.lock().unwrap();
-        let last = state.connections.last_mut().unwrap();
-        let closed = ring::create(&MemoryKind::Anonymous, 4_096, IDENTITY).unwrap().0;
-        drop(std::mem::replace(&mut last.replies, closed));
-        wake_fd::signal(&last.wake);
+        self.state.lock().unwrap().disconnect();
     }
 
     /// Goes on as another incarnation of its stream, whose sessions have the same identifiers.
     pub fn be_restored(&self) {
-        self.state.lock().unwrap().identity.incarnation += 1;
-        *self.sessions.lock().unwrap() = Sessions::default();
-        self.disconnect();
+        let mut state = self.state.lock().unwrap();
+        state.identity.incarnation += 1;
+        let mut sessions = self.sessions.lock().unwrap();
+        *sessions = Sessions { effects: std::mem::take(&mut sessions.effects), ..Sessions::default() };
+        drop(sessions);
+        state.disconnect();
     }
 
     pub fn with<T>(&self, work: impl FnOnce(&mut FakeService) -> T) -> T {
