@@ -66,7 +66,6 @@ pub(super) fn run(arguments: &Arguments) -> CommandResult {
             .map_err(|error| format!("writing {}: {error}", path.display()))?;
         let _ = writeln!(written, "gapless cluster start {}", quoted(&path.display().to_string()));
     }
-    let _ = writeln!(written, "# with a service: its own program with these files instead");
     print(&written)
 }
 
