@@ -58,11 +58,15 @@ struct Sessions {
     count: u64,
     /// Opens to be refused for the limit of sessions.
     refused: usize,
+    /// Sessions that expire as soon as they are open.
+    expiring: usize,
     is_mute: bool,
     /// Frames that were ignored because it is mute.
     ignored: usize,
     /// Commands are not committed.
     holds: bool,
+    /// Reply by session and number.
+    replies: BTreeMap<(u64, u64), u64>,
     /// First 8 bytes of each command that was longer, in the order of the effects.
     effects: Vec<u64>,
 }
@@ -89,6 +93,10 @@ impl Sessions {
         let session = SESSION + self.count;
         let opened = *self.open.entry(token).or_insert((session, 1));
         self.count += u64::from(opened.0 == session);
+        if self.expiring > 0 {
+            self.expiring -= 1;
+            self.open.remove(&token);
+        }
         Some(opened)
     }
 
@@ -212,19 +220,18 @@ impl FakeService {
     }
 
     fn take_command(&mut self, frame: &Frame<'_>, is_new: bool, header: &FrameHeader) {
-        // An empty command asks for a reply.
-        let bytes = match frame.payload() {
-            [] => Vec::new(),
-            request => Bytes::decode(contract::split_request(request).unwrap().1).unwrap().0,
-        };
+        let key = (header.session, header.session_seq);
         let mut sessions = self.sessions.lock().unwrap();
-        if is_new && let Some((name, [_, ..])) = bytes.split_first_chunk() {
-            sessions.effects.push(u64::from_le_bytes(*name));
+        if is_new {
+            let Bytes(bytes) = Bytes::decode(contract::split_request(frame.payload()).unwrap().1).unwrap();
+            sessions.replies.insert(key, bytes.len() as u64);
+            if let Some((name, [_, ..])) = bytes.split_first_chunk() {
+                sessions.effects.push(u64::from_le_bytes(*name));
+            }
         }
-        let (holds, reply) = (sessions.holds && is_new, bytes.len() as u64);
+        let (holds, reply) = (sessions.holds && is_new, sessions.replies[&key]);
         drop(sessions);
-        let is_held =
-            |(held, _): &(FrameHeader, u64)| (held.session, held.session_seq) == (header.session, header.session_seq);
+        let is_held = |(held, _): &(FrameHeader, u64)| (held.session, held.session_seq) == key;
         if holds {
             self.held.push((*header, reply));
         } else if !self.held.iter().any(is_held) {

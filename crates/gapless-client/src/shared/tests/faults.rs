@@ -65,9 +65,12 @@ fn work(client: &Client, worker: u64, calls: u64, mut random: Random) -> Vec<(u6
             let Some((name, call)) = started.pop_front() else { break };
             ends.push((name, end(name, if random.happens(500) { block_on(call) } else { call.wait() })));
         }
-        if let Some((name, End::Unknown(number))) = ends.last().copied()
-            && random.happens(500)
-        {
+        let asked = if random.happens(500) {
+            ends.len().checked_sub(1)
+        } else {
+            Some(random.below(ends.len() as u64) as usize)
+        };
+        if let Some((name, End::Unknown(number))) = asked.and_then(|asked| ends.get(asked)).copied() {
             let outcome = client.outcome::<Bytes>(number).within(Duration::from_millis(random.pick(&[1, 10, 300])));
             ends.push((name, end(name, if random.happens(500) { block_on(outcome) } else { outcome.wait() })));
         }
@@ -79,7 +82,7 @@ fn work(client: &Client, worker: u64, calls: u64, mut random: Random) -> Vec<(u6
 fn do_harm(server: &Server, random: &mut Random) {
     let with = |work: fn(&mut Sessions)| work(&mut server.sessions.lock().unwrap());
     let wait = |random: &mut Random| std::thread::sleep(Duration::from_micros(random.below(4_000)));
-    match random.below(7) {
+    match random.below(8) {
         0 => server.disconnect(),
         1 => with(|sessions| sessions.open.clear()),
         2 => server.be_restored(),
@@ -99,6 +102,13 @@ fn do_harm(server: &Server, random: &mut Random) {
         5 => {
             with(|sessions| sessions.holds = true);
             wait(random);
+            server.disconnect();
+            with(|sessions| sessions.holds = false);
+        }
+        6 => {
+            with(|sessions| sessions.holds = true);
+            wait(random);
+            with(|sessions| sessions.expiring = 2);
             server.disconnect();
             with(|sessions| sessions.holds = false);
         }
