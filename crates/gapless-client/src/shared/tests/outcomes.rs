@@ -114,6 +114,24 @@ fn outcome_of_a_former_incarnation_is_unknown() {
     assert_eq!(block_on(client.outcome::<Bytes>(later)), Ok(8), "a number of the new session alone");
 }
 
+/// The refusal of a question overtakes the replies of earlier commands.
+#[test]
+fn refused_question_repeats_no_command() {
+    let server = Server::start(1 << 16);
+    let client = server.client(1);
+    assert_eq!(block_on(client.call(Bytes(vec![7]))), Ok(1));
+    server.sessions.lock().unwrap().holds = true;
+    let sent = client.start(Bytes(vec![7; 9]));
+    until("an effect", || server.sessions.lock().unwrap().effects.len() == 1);
+    server.sessions.lock().unwrap().open.clear();
+    let number = CommandNumber { session: SESSION, session_seq: 1 };
+    assert!(matches!(block_on(client.outcome::<Bytes>(number)), Err(CallError::Unknown { .. })));
+    assert!(matches!(block_on(sent), Err(CallError::Unknown { .. })));
+    server.sessions.lock().unwrap().holds = false;
+    until("another session", || block_on(client.call(Bytes(vec![7]))) == Ok(1));
+    assert_eq!(server.sessions.lock().unwrap().effects.len(), 1);
+}
+
 #[test]
 fn outcomes_of_no_command_are_told_apart() {
     let server = Server::start(1 << 16);
