@@ -252,7 +252,8 @@ impl<S> Handlers<S> {
 
     /// Registers `handler` for the queries `Q` of all versions that this program reads. A query reads the state and does
     /// not enter the stream: its effects would be lost. It runs on the service's thread, between two frames: no command
-    /// runs meanwhile, and one above 5 ms is named in the log. A panic fails the query alone. [`PolledClient::query_request`] asks.
+    /// runs meanwhile, and one above 5 ms is named in the log. A panic fails the query alone.
+    /// [`PolledClient::query_request`] asks.
     ///
     /// ```
     /// use gapless_engine::Handlers;
